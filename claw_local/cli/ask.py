@@ -1,0 +1,130 @@
+"""`claw-local ask`: one question, one answer on standard output."""
+
+from __future__ import annotations
+
+import select
+import stat
+import sys
+from pathlib import Path
+from typing import Any, Optional
+
+import typer
+
+from ..errors import UsageError
+from .common import harmless, print_json
+
+WAIT_FOR_PIPE_S = 2.0
+
+
+def ask(
+    question: Optional[list[str]] = typer.Argument(None, help="The question. Piped standard input is added to it."),
+    chat: Optional[int] = typer.Option(None, "--chat", help="Go on with this chat: the question is its next message."),
+    new: bool = typer.Option(False, "--new", help="Start a new chat (as it does without --chat)."),
+    model: Optional[Path] = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings."),
+    system: Optional[str] = typer.Option(None, "--system", help="The chat's system prompt."),
+    max_tokens: Optional[int] = typer.Option(None, "--max-tokens", min=1, help="Longest answer, in tokens."),
+    temperature: Optional[float] = typer.Option(None, "--temperature", min=0.0, max=5.0, help="0 takes the likeliest."),
+    top_p: Optional[float] = typer.Option(None, "--top-p", min=0.001, max=1.0, help="Share of probability to draw from."),
+    seed: Optional[int] = typer.Option(None, "--seed", min=0, help="The same seed gives the same answer."),
+    no_learn: bool = typer.Option(False, "--no-learn", help="Neither this question nor its answer may teach."),
+    no_memory: bool = typer.Option(False, "--no-memory", help="Put no hints in the prompt."),
+    adapter: Optional[str] = typer.Option(None, "--adapter", help="An adapter's id, or `base`."),
+    json_output: bool = typer.Option(False, "--json", help="Print one JSON object with the answer and its figures."),
+) -> None:
+    """Ask one question and print the answer."""
+    if chat is not None and new:
+        raise UsageError("--chat and --new contradict each other: name a chat, or start a new one.")
+    from ..assistant import Assistant
+
+    text = _question(question or [])
+    with Assistant.open(model=model) as assistant:
+        reply = assistant.stream(
+            text,
+            chat=chat,
+            system=system,
+            sampling=assistant.default_sampling(max_tokens=max_tokens, temperature=temperature, top_p=top_p, seed=seed),
+            adapter=adapter_choice(adapter),
+            learn=False if no_learn else None,
+            memory=not no_memory,
+        )
+        try:
+            for piece in reply:
+                if not json_output:
+                    sys.stdout.write(harmless(piece))
+                    sys.stdout.flush()
+        except KeyboardInterrupt:
+            reply.close()
+            if not json_output:
+                sys.stdout.write("\n")
+            raise
+        answer = reply.answer
+        if json_output:
+            print_json(as_json(answer))
+        else:
+            sys.stdout.write("\n")
+            for notice in answer.notices:
+                typer.echo(notice, err=True)
+        sys.stdout.flush()
+        # The answer is out. What the question says about the answer before it is read now.
+        assistant.wait_judged()
+
+
+def as_json(answer: Any) -> dict[str, Any]:
+    """The object `ask --json` prints."""
+    return {
+        "answer": answer.text,
+        "message_id": answer.message_id,
+        "chat_id": answer.chat_id,
+        "model": answer.model,
+        "adapter": answer.adapter,
+        "hints": list(answer.hints),
+        "tokens": {
+            "prompt": answer.prompt_tokens,
+            "evaluated": answer.evaluated_tokens,
+            "completion": answer.completion_tokens,
+        },
+        "timings_s": {
+            "load": round(answer.load_s, 4),
+            "first_token": round(answer.first_token_s, 4),
+            "total": round(answer.total_s, 4),
+        },
+        "finish_reason": answer.finish_reason,
+        "notices": list(answer.notices),
+    }
+
+
+def adapter_choice(text: str | None) -> Any:
+    """An adapter as a person names it: an id, `base`, or nothing. Raises UsageError."""
+    if text is None or text == "base":
+        return text
+    if text.isdigit():
+        return int(text)
+    raise UsageError(f"--adapter takes an adapter's id or `base`, not {text!r}. `claw-local adapters list` shows the ids.")
+
+
+def _question(words: list[str]) -> str:
+    parts = [" ".join(words), _piped()]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _piped() -> str:
+    """What was piped in, if anything. Raises UsageError if it is not text."""
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        return ""
+    try:
+        mode = _mode_of_stdin()
+        if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
+            return ""
+        if stat.S_ISFIFO(mode) and sys.platform != "win32" and not select.select([sys.stdin], [], [], WAIT_FOR_PIPE_S)[0]:
+            typer.echo("Waiting for piped input to end…", err=True)
+        return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise UsageError("What was piped in is not UTF-8 text. Convert it first, or leave it out.") from error
+    except (OSError, ValueError):
+        return ""
+
+
+def _mode_of_stdin() -> int:
+    import os
+
+    return os.fstat(sys.stdin.fileno()).st_mode

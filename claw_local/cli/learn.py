@@ -1,0 +1,110 @@
+"""`claw-local learn`: the switch, its state, and a run on demand."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Optional
+
+import typer
+
+from .common import JSON_OPTION, plain, print_json, short
+
+app = typer.Typer(help="Learning from your chats: off until you turn it on.", no_args_is_help=True)
+MODEL_OPTION = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings.")
+
+
+@app.command()
+def on(
+    past: bool = typer.Option(False, "--past", help="Let chats held while learning was off teach too."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """Let your chats teach, from now on."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        count = assistant.learn.on(past=past)
+        silent = assistant.learn.status().silent
+        home = assistant.paths.data
+    if json_output:
+        print_json({"enabled": True, "past": count})
+        return
+    typer.echo(f"Learning is on. What you say next about an answer is kept as its lesson in {home}; nothing leaves this machine.")
+    typer.echo("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints drop ID`.")
+    if silent:
+        typer.echo(f"{silent} earlier answers do not teach; `claw-local learn on --past` lets them.")
+
+
+@app.command()
+def off(json_output: bool = JSON_OPTION) -> None:
+    """Stop judging and learning."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        assistant.learn.off()
+    if json_output:
+        print_json({"enabled": False})
+    else:
+        typer.echo("Learning is off. What was learned stays in use; `claw-local adapters use base` takes it out.")
+
+
+@app.command()
+def status(model: Optional[Path] = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
+    """Show what is waiting to be learned and what is in use."""
+    from ..assistant import Assistant
+
+    with Assistant.open(model=model) as assistant:
+        state = assistant.learn.status()
+    if json_output:
+        print_json(state)
+        return
+    typer.echo(f"Learning: {'on' if state.enabled else 'off'}")
+    typer.echo(f"Lessons waiting: {state.lessons}, turns not judged yet: {state.waiting}")
+    typer.echo(f"In use: {f'adapter {state.adapter}' if state.adapter else 'the base model'}")
+    typer.echo(f"Active hints: {len(state.hints)}")
+    for hint in state.hints:
+        typer.echo(f"  {hint.id:>4}  {short(hint.text)}")
+    if state.run is not None:
+        going_on = f"{state.run.phase} {state.run.progress:.0%} {state.run.detail}"
+        last = state.run.result.get("reason", "") or state.run.detail
+        typer.echo(f"Run {state.run.id}: {state.run.state}. {going_on if state.run.state == 'running' else last}")
+
+
+@app.command()
+def now(model: Optional[Path] = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
+    """Learn now, with a progress bar; the new adapter is used only if the gate lets it."""
+    from ..assistant import Assistant
+
+    with Assistant.open(model=model) as assistant:
+        result = _run(assistant, quiet=json_output)
+    if json_output:
+        print_json(plain(result))
+        return
+    if result.accepted:
+        typer.echo(f"Learned: adapter {result.adapter} is in use from the next answer on. {result.reason}")
+    else:
+        typer.echo(f"Not taken: {result.reason} The model answers as before.")
+    typer.echo(
+        f"{result.samples} samples, {result.steps} steps, {result.seconds:.0f} s. "
+        f"`claw-local adapters show {result.adapter}` prints the gate's report."
+    )
+
+
+def _run(assistant: Any, *, quiet: bool) -> Any:
+    """Run the trainer under a progress bar on standard error; Ctrl-C stops it in order."""
+    cancel = threading.Event()
+    if quiet or not sys.stderr.isatty():
+        return assistant.learn.now(None, cancel)
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def show(progress: Any) -> None:
+            words = f"{progress.phase}: {progress.detail}" if progress.detail else progress.phase
+            bar.update(task, completed=progress.fraction, description=words)
+
+        return assistant.learn.now(show, cancel)

@@ -1,0 +1,84 @@
+"""The commands, put together, and how their errors reach a person. Each command group has a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from ..errors import ClawError
+from . import adapters, ask, chat, doctor, feedback, hints, history, learn
+
+
+class Commands(TyperGroup):
+    """The command group that turns every error into a sentence and an exit status."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            typer.echo("Stopped.", err=True)
+            raise typer.Exit(130) from stop
+        except ClawError as error:
+            if ctx.params.get("debug"):
+                raise
+            typer.echo(str(error), err=True)
+            raise typer.Exit(error.exit_code) from error
+        except (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError) as error:
+            if isinstance(error, (BrokenPipeError, typer.Exit, typer.Abort)) or ctx.params.get("debug"):
+                raise
+            typer.echo(
+                f"Something unexpected went wrong: {error!r}. `claw-local doctor` checks the set-up; "
+                "`claw-local --debug …` shows where it happened.",
+                err=True,
+            )
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="claw-local",
+    help="A personal assistant that lives on your machine and gets better at being yours. Nothing leaves the machine.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("ask")(ask.ask)
+app.command("chat")(chat.chat)
+app.command("feedback")(feedback.feedback)
+app.add_typer(learn.app, name="learn")
+app.add_typer(hints.app, name="hints")
+app.add_typer(adapters.app, name="adapters")
+app.add_typer(history.app, name="history")
+app.command("doctor")(doctor.doctor)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        typer.echo(f"claw-local {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+    version: bool = typer.Option(
+        False, "--version", "-V", help="Show the version.", is_eager=True, callback=_show_version
+    ),
+) -> None:
+    """Options that go before every command."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command. Returns its exit status: 0 done, 1 could not, 2 wrong use, 130 interrupted."""
+    try:
+        app(list(arguments), prog_name="claw-local")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0

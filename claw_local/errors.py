@@ -1,0 +1,43 @@
+"""The errors a person can meet. Each message says what happened, why, and what to do next."""
+
+from __future__ import annotations
+
+
+class ClawError(Exception):
+    """Root of every error that is shown to a person as a sentence instead of a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(ClawError):
+    """The command or call was put wrongly: exit status 2."""
+
+    exit_code = 2
+
+
+class ModelError(ClawError):
+    """A model file is missing, unreadable, not a GGUF file, cut short, or too big for this machine."""
+
+
+class EngineError(ClawError):
+    """The engine could not start, or failed while it computed."""
+
+
+class StoreError(ClawError):
+    """The database could not be opened, read or written."""
+
+
+class NotFoundError(ClawError):
+    """A chat, message, adapter or hint with that id does not exist."""
+
+
+class SettingsError(ClawError):
+    """The settings file is not valid."""
+
+
+class AdapterError(ClawError):
+    """An adapter's files are missing, damaged, or do not fit the model."""
+
+
+class LearnError(ClawError):
+    """Learning could not start or finish: nothing to learn, trainer not installed, run failed."""

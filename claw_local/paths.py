@@ -1,0 +1,82 @@
+"""The one place that knows where files live. It must never create anything but folders."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+APP = "claw-local"
+HOME_VARIABLE = "CLAW_LOCAL_HOME"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where this person's files live.
+
+    Attributes:
+        data: folder of everything that is kept (the database, adapters, models, logs).
+        config: folder of the settings file.
+    """
+
+    data: Path
+    config: Path
+
+    @property
+    def database(self) -> Path:
+        return self.data / "claw-local.db"
+
+    @property
+    def settings(self) -> Path:
+        return self.config / "settings.toml"
+
+    @property
+    def adapters(self) -> Path:
+        return self.data / "adapters"
+
+    @property
+    def models(self) -> Path:
+        return self.data / "models"
+
+    @property
+    def backups(self) -> Path:
+        return self.data / "backups"
+
+    @property
+    def runs(self) -> Path:
+        return self.data / "runs"
+
+    def make(self) -> Paths:
+        """Create the folders, readable by their owner only (0700).
+
+        Raises:
+            StoreError: if a folder cannot be made.
+        """
+        from .errors import StoreError
+
+        for folder in (self.data, self.config, self.adapters, self.models, self.backups, self.runs):
+            try:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            except OSError as error:
+                raise StoreError(
+                    f"Cannot make the folder {folder}: {error.strerror or error}. "
+                    f"Make it writable, or set {HOME_VARIABLE} to a folder that is."
+                ) from error
+        return self
+
+
+def locate(home: str | os.PathLike[str] | None = None) -> Paths:
+    """Find the folders: `home`, else the variable CLAW_LOCAL_HOME, else what platformdirs says.
+
+    With a home, everything lives in that one folder.
+    """
+    chosen = home if home is not None else os.environ.get(HOME_VARIABLE) or None
+    if chosen is not None:
+        root = Path(chosen).expanduser().absolute()
+        return Paths(data=root, config=root)
+    import platformdirs
+
+    return Paths(
+        data=Path(platformdirs.user_data_dir(APP, appauthor=False)),
+        config=Path(platformdirs.user_config_dir(APP, appauthor=False)),
+    )

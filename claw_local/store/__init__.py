@@ -1,0 +1,39 @@
+"""What is kept: chats, messages, signals, hints, samples, adapters, runs, in one SQLite file.
+
+The store must never know about engines, judges or training.
+"""
+
+from __future__ import annotations
+
+from ..paths import Paths
+from .chats import Chats, Messages
+from .database import Database
+from .learning import Adapters, Flags, Runs, Samples
+from .records import AdapterRecord, Chat, Hint, Run, SampleRecord, Signal, StoredMessage
+from .signals import Hints, Signals
+
+__all__ = ["AdapterRecord", "Chat", "Hint", "Run", "SampleRecord", "Signal", "Store", "StoredMessage"]
+
+
+class Store:
+    """The whole database, one attribute a table. Safe to share between threads; processes open their own."""
+
+    def __init__(self, paths: Paths) -> None:
+        """Open, migrate if need be, and mark replies that a dead process left unfinished.
+
+        Raises:
+            StoreError: the file cannot be opened, is damaged, or is from a newer version.
+        """
+        self.database = Database(paths)
+        self.chats = Chats(self.database)
+        self.messages = Messages(self.database)
+        self.signals = Signals(self.database)
+        self.hints = Hints(self.database)
+        self.samples = Samples(self.database)
+        self.adapters = Adapters(self.database)
+        self.runs = Runs(self.database)
+        self.flags = Flags(self.database)
+        self.messages.recover()
+
+    def close(self) -> None:
+        self.database.close()

@@ -1,0 +1,166 @@
+"""Opening the database: pragmas, file modes, migrations, one connection a thread, errors in words.
+
+It must never know what the tables mean.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlite_utils import Database as SqliteDatabase
+
+from ..errors import StoreError
+from ..paths import Paths
+from .migrations import MIGRATIONS, Migration
+
+BUSY_TIMEOUT_S = 30.0
+
+
+def now() -> str:
+    """The time as it is stored: UTC, ISO 8601, to the microsecond, so that text order is time order."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+class Database:
+    """One SQLite file, safe for many threads and processes."""
+
+    def __init__(self, paths: Paths, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
+        self.path = paths.database
+        self._backups = paths.backups
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        self._closed = False
+        paths.make()
+        with self.errors_in_words():
+            self._create_private()
+            self._migrate(migrations)
+
+    @property
+    def db(self) -> SqliteDatabase:
+        """This thread's connection."""
+        if self._closed:
+            raise StoreError("The store is closed. Open the assistant again.")
+        found: SqliteDatabase | None = getattr(self._local, "db", None)
+        if found is None:
+            found = self._local.db = self._connect()
+        return found
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteDatabase]:
+        """Read, with SQLite's errors turned into `StoreError`."""
+        with self.errors_in_words():
+            yield self.db
+
+    @contextmanager
+    def write(self) -> Iterator[SqliteDatabase]:
+        """One transaction that holds the write lock from its start, all or nothing; nested calls join it."""
+        with self.errors_in_words():
+            db = self.db
+            if db.conn.in_transaction:
+                yield db
+                return
+            db.conn.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                if db.conn.in_transaction:
+                    db.conn.execute("ROLLBACK")
+                raise
+            db.conn.execute("COMMIT")
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed = True
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+
+    @contextmanager
+    def errors_in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(_in_words(self.path, error)) from error
+
+    def _create_private(self) -> None:
+        # SQLite gives the WAL and shared-memory files the mode of the database itself.
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.close(descriptor)
+
+    def _connect(self) -> SqliteDatabase:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        with self._guard:
+            self._connections.append(connection)
+        return SqliteDatabase(connection)
+
+    def _migrate(self, migrations: tuple[Migration, ...]) -> None:
+        known = [migration.__name__ for migration in migrations]
+        if self._applied() == known:
+            return
+        applied = self._applied()
+        newer = [name for name in applied if name not in known]
+        if newer:
+            raise StoreError(
+                f"{self.path} was written by a newer claw-local (it knows {newer[0]}). "
+                "Update claw-local; nothing in the file was changed."
+            )
+        if applied:
+            self._back_up(f"before-{known[len(applied)]}")
+        with self.write() as db:
+            db.conn.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)")
+        for migration in migrations:
+            with self.write() as db:
+                # Looked up again under the write lock: another process may have been quicker.
+                if migration.__name__ not in self._applied():
+                    migration(db)
+                    db["migrations"].insert({"name": migration.__name__, "applied_at": now()})
+
+    def _applied(self) -> list[str]:
+        db = self.db
+        if not db["migrations"].exists():
+            return []
+        return [row["name"] for row in db["migrations"].rows_where(order_by="rowid")]
+
+    def _back_up(self, name: str) -> Path:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        target = self._backups / f"{stamp}-{name}.db"
+        aside = target.with_suffix(".tmp")
+        os.close(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+        copy = sqlite3.connect(aside)
+        try:
+            self.db.conn.backup(copy)
+        finally:
+            copy.close()
+        os.replace(aside, target)
+        return target
+
+
+def _in_words(path: Path, error: Exception) -> str:
+    text = str(error)
+    if "full" in text or (isinstance(error, OSError) and error.errno == 28):
+        return f"The disk is full: {path} could not be written. Free some space, then send the message again."
+    if "readonly" in text or "read-only" in text.lower() or isinstance(error, PermissionError):
+        return f"{path} cannot be written. Make the file and its folder writable, or set CLAW_LOCAL_HOME to another folder."
+    if "malformed" in text or "not a database" in text:
+        return (
+            f"{path} is damaged ({text}). Move it away to start afresh, or put back a copy from {path.parent / 'backups'}; "
+            "`claw-local doctor` says more."
+        )
+    if "locked" in text or "busy" in text:
+        return f"{path} has been locked by another program for {BUSY_TIMEOUT_S:.0f} s. Close that program and try again."
+    if "unable to open" in text or isinstance(error, OSError):
+        return f"{path} cannot be opened ({text}). Check that its folder exists and is writable."
+    return f"The database refused: {text}. Run `claw-local doctor` to check {path}."

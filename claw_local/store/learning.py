@@ -1,0 +1,244 @@
+"""Samples, adapters, runs and switches: what learning leaves behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import LearnError, NotFoundError
+from .chats import process_identity, process_lives
+from .database import Database, now
+from .records import AdapterRecord, Run, RunState, SampleRecord, Split
+
+
+class Samples:
+    """Which replies the trainer may use, and how often it did."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, message_id: int, split: Split, score: int | None, hint: str) -> None:
+        """Add a sample, or bring its score and hint up to date; how often it was used stays."""
+        with self._database.write() as db:
+            db.execute(
+                "insert into samples (message_id, split, score, hint, times_used, created_at) values (?, ?, ?, ?, 0, ?) "
+                "on conflict (message_id) do update set score = excluded.score, hint = excluded.hint",
+                [message_id, split, score, hint, now()],
+            )
+
+    def list(self) -> list[SampleRecord]:
+        with self._database.read() as db:
+            rows = db["samples"].rows_where(order_by="message_id")
+            return [SampleRecord(**{k: v for k, v in row.items() if k != "created_at"}) for row in rows]
+
+    def count_waiting(self) -> int:
+        """Replies with a lesson (a score other than 0, or a hint) that no accepted run has used yet."""
+        query = """
+            select count(distinct signals.message_id) from signals
+            join messages on messages.id = signals.message_id
+            join chats on chats.id = messages.chat_id
+            left join samples on samples.message_id = messages.id
+            where signals.state = 'active' and (signals.score != 0 or signals.hint != '')
+            and messages.learn = 1 and chats.learn = 1 and messages.state = 'done' and length(messages.response_ids) > 0
+            and coalesce(samples.times_used, 0) = 0
+        """
+        with self._database.read() as db:
+            return int(db.execute(query).fetchone()[0])
+
+    def count_unjudged(self) -> int:
+        """Replies that may teach and have a next state, but no word from a judge yet."""
+        query = """
+            select count(*) from messages join chats on chats.id = messages.chat_id
+            where messages.role = 'assistant' and messages.state = 'done' and messages.turn_type = 'main'
+            and messages.learn = 1 and chats.learn = 1 and length(messages.response_ids) > 0
+            and exists (select 1 from messages next where next.parent_id = messages.id and next.role in ('user', 'tool'))
+            and not exists (
+                select 1 from signals where message_id = messages.id and source = 'judge' and signals.state = 'active'
+            )
+        """
+        with self._database.read() as db:
+            return int(db.execute(query).fetchone()[0])
+
+    def remove(self, message_ids: Iterable[int]) -> None:
+        with self._database.write() as db:
+            for message_id in message_ids:
+                db["samples"].delete_where("message_id = ?", [message_id])
+
+    def count_use(self, message_ids: Iterable[int]) -> None:
+        with self._database.write() as db:
+            for message_id in message_ids:
+                db.execute("update samples set times_used = times_used + 1 where message_id = ?", [message_id])
+
+
+class Adapters:
+    """The table of adapters. At most one is "active" for each base model."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, *, parent_id: int, model_sha256: str, architecture: str, **columns: Any) -> AdapterRecord:
+        row: dict[str, Any] = {
+            "parent_id": parent_id,
+            "name": "",
+            "model_sha256": model_sha256,
+            "architecture": architecture,
+            "peft_dir": "",
+            "gguf_path": "",
+            "sha256": "{}",
+            "recipe": "{}",
+            "metrics": "{}",
+            "lineage": "[]",
+            "state": "candidate",
+            "reason": "",
+            "created_at": now(),
+            **{name: _to_column(value) for name, value in columns.items()},
+        }
+        with self._database.write() as db:
+            identity = db["adapters"].insert(row).last_pk
+        return self.get(int(str(identity)))
+
+    def get(self, adapter_id: int) -> AdapterRecord:
+        """Raises NotFoundError."""
+        with self._database.read() as db:
+            for row in db["adapters"].rows_where("id = ?", [adapter_id]):
+                return _adapter(row)
+        raise NotFoundError(f"There is no adapter {adapter_id}. `claw-local adapters list` shows those there are.")
+
+    def list(self) -> list[AdapterRecord]:
+        """Newest first."""
+        with self._database.read() as db:
+            return [_adapter(row) for row in db["adapters"].rows_where(order_by="id desc")]
+
+    def update(self, adapter_id: int, **columns: Any) -> AdapterRecord:
+        self.get(adapter_id)
+        with self._database.write() as db:
+            db["adapters"].update(adapter_id, {name: _to_column(value) for name, value in columns.items()})
+        return self.get(adapter_id)
+
+    def active(self, model_sha256: str) -> AdapterRecord | None:
+        with self._database.read() as db:
+            for row in db["adapters"].rows_where(
+                "state = 'active' and model_sha256 = ?", [model_sha256], order_by="id desc"
+            ):
+                return _adapter(row)
+        return None
+
+    def activate(self, adapter_id: int | None, model_sha256: str) -> None:
+        """Make this the adapter in use for that model; None means the base. The one before retires."""
+        with self._database.write() as db:
+            db.execute("update adapters set state = 'retired' where state = 'active' and model_sha256 = ?", [model_sha256])
+            if adapter_id is not None:
+                db["adapters"].update(adapter_id, {"state": "active"})
+
+
+class Runs:
+    """The table of training runs. Only one runs at a time, across all processes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self) -> int:
+        """Start a run, owned by this process.
+
+        Raises:
+            LearnError: another one is running.
+        """
+        with self._database.write() as db:
+            for row in db["runs"].rows_where("state = 'running'"):
+                if process_lives(row["process"]):
+                    raise LearnError("A learning run is already going on. Wait for it to end: `claw-local learn status` shows it.")
+                db["runs"].update(
+                    row["id"], {"state": "failed", "detail": "its process ended", "finished_at": now()}
+                )
+            row = {
+                "state": "running",
+                "phase": "starting",
+                "progress": 0.0,
+                "detail": "",
+                "process": process_identity(),
+                "result": "{}",
+                "started_at": now(),
+                "finished_at": "",
+            }
+            return int(str(db["runs"].insert(row).last_pk))
+
+    def take_over(self, run_id: int) -> None:
+        """Make this process the run's owner."""
+        with self._database.write() as db:
+            db["runs"].update(run_id, {"process": process_identity()})
+
+    def progress(self, run_id: int, phase: str, fraction: float, detail: str = "") -> None:
+        with self._database.write() as db:
+            db["runs"].update(run_id, {"phase": phase, "progress": fraction, "detail": detail})
+
+    def finish(
+        self, run_id: int, state: RunState, *, result: dict[str, Any], detail: str = "", adapter_id: int | None = None
+    ) -> None:
+        with self._database.write() as db:
+            db["runs"].update(
+                run_id,
+                {
+                    "state": state,
+                    "result": json.dumps(result),
+                    "detail": detail,
+                    "adapter_id": adapter_id,
+                    "progress": 1.0,
+                    "finished_at": now(),
+                },
+            )
+
+    def get(self, run_id: int) -> Run:
+        """Raises NotFoundError."""
+        with self._database.read() as db:
+            for row in db["runs"].rows_where("id = ?", [run_id]):
+                return _run(row)
+        raise NotFoundError(f"There is no run {run_id}.")
+
+    def running(self) -> Run | None:
+        """The run that is going on in a live process, if any."""
+        with self._database.read() as db:
+            rows = list(db["runs"].rows_where("state = 'running'", order_by="id desc"))
+        return next((_run(row) for row in rows if process_lives(row["process"])), None)
+
+    def list(self, *, limit: int = 50) -> list[Run]:
+        """Newest first."""
+        with self._database.read() as db:
+            return [_run(row) for row in db["runs"].rows_where(order_by="id desc", limit=limit)]
+
+
+class Flags:
+    """Switches that every open program must see at once, by name."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, name: str, default: str = "") -> str:
+        with self._database.read() as db:
+            for row in db["flags"].rows_where("name = ?", [name]):
+                return str(row["value"])
+        return default
+
+    def set(self, name: str, value: str) -> None:
+        with self._database.write() as db:
+            db["flags"].upsert({"name": name, "value": value}, pk="name")
+
+
+def _to_column(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, (dict, list, tuple)) else value
+
+
+def _adapter(row: dict[str, Any]) -> AdapterRecord:
+    return AdapterRecord(
+        **{
+            **row,
+            "sha256": json.loads(row["sha256"] or "{}"),
+            "recipe": json.loads(row["recipe"] or "{}"),
+            "metrics": json.loads(row["metrics"] or "{}"),
+            "lineage": tuple(json.loads(row["lineage"] or "[]")),
+        }
+    )
+
+
+def _run(row: dict[str, Any]) -> Run:
+    return Run(**{**row, "result": json.loads(row["result"] or "{}")})

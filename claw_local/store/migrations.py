@@ -1,0 +1,161 @@
+"""The schema as an ordered list of named functions, each applied once, in its own transaction.
+
+Never change one that has shipped: add another at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlite_utils import Database
+
+Migration = Callable[[Database], None]
+
+
+def m001_chats(db: Database) -> None:
+    db["chats"].create(
+        {
+            "id": int,
+            "title": str,
+            "model": str,
+            "system": str,
+            "learn": int,
+            "archived": int,
+            "head_id": int,
+            "created_at": str,
+            "updated_at": str,
+        },
+        pk="id",
+        not_null={"title", "model", "system", "learn", "archived", "created_at", "updated_at"},
+    )
+    db["chats"].create_index(["updated_at"])
+    db["messages"].create(
+        {
+            "id": int,
+            "chat_id": int,
+            "parent_id": int,
+            "role": str,
+            "content": str,
+            "state": str,
+            "turn_type": str,
+            "learn": int,
+            "prompt_ids": bytes,
+            "response_ids": bytes,
+            "logprobs": bytes,
+            "sampling": str,
+            "model": str,
+            "model_sha256": str,
+            "adapter_id": int,
+            "hint_ids": str,
+            "timings": str,
+            "finish_reason": str,
+            "writer": str,
+            "created_at": str,
+        },
+        pk="id",
+        not_null={"chat_id", "role", "content", "state", "turn_type", "learn", "created_at"},
+        foreign_keys=[("chat_id", "chats", "id"), ("parent_id", "messages", "id")],
+    )
+    db["messages"].create_index(["chat_id"])
+    db["messages"].create_index(["parent_id"])
+    db["messages"].create_index(["state"])
+    db["messages"].enable_fts(["content"], create_triggers=True, tokenize="unicode61 remove_diacritics 2")
+    # Text that has been shown of a reply that is still being written: appended piece by piece, so that a killed
+    # process loses nothing that was on the screen, then folded into the message and deleted.
+    db["pieces"].create(
+        {"id": int, "message_id": int, "text": str},
+        pk="id",
+        not_null={"message_id", "text"},
+        foreign_keys=[("message_id", "messages", "id")],
+    )
+    db["pieces"].create_index(["message_id"])
+
+
+def m002_signals(db: Database) -> None:
+    db["signals"].create(
+        {
+            "id": int,
+            "message_id": int,
+            "source": str,
+            "score": int,
+            "hint": str,
+            "probabilities": str,
+            "judge_version": str,
+            "state": str,
+            "created_at": str,
+        },
+        pk="id",
+        not_null={"message_id", "source", "score", "state", "created_at"},
+        foreign_keys=[("message_id", "messages", "id")],
+    )
+    db["signals"].create_index(["message_id"])
+    db["hints"].create(
+        {
+            "id": int,
+            "text": str,
+            "message_id": int,
+            "chat_id": int,
+            "scope": str,
+            "state": str,
+            "uses": int,
+            "created_at": str,
+        },
+        pk="id",
+        not_null={"text", "scope", "state", "uses", "created_at"},
+        foreign_keys=[("message_id", "messages", "id"), ("chat_id", "chats", "id")],
+    )
+    db["hints"].create_index(["state"])
+    db["hints"].create_index(["message_id"])
+    db["hints"].create_index(["chat_id"])
+
+
+def m003_learning(db: Database) -> None:
+    db["samples"].create(
+        {"message_id": int, "split": str, "score": int, "hint": str, "times_used": int, "created_at": str},
+        pk="message_id",
+        not_null={"split", "times_used", "created_at"},
+        foreign_keys=[("message_id", "messages", "id")],
+    )
+    db["adapters"].create(
+        {
+            "id": int,
+            "parent_id": int,
+            "name": str,
+            "model_sha256": str,
+            "architecture": str,
+            "peft_dir": str,
+            "gguf_path": str,
+            "sha256": str,
+            "recipe": str,
+            "metrics": str,
+            "lineage": str,
+            "state": str,
+            "reason": str,
+            "created_at": str,
+        },
+        pk="id",
+        not_null={"parent_id", "model_sha256", "state", "created_at"},
+    )
+    db["adapters"].create_index(["state"])
+    db["runs"].create(
+        {
+            "id": int,
+            "adapter_id": int,
+            "state": str,
+            "phase": str,
+            "progress": float,
+            "detail": str,
+            "process": str,
+            "result": str,
+            "started_at": str,
+            "finished_at": str,
+        },
+        pk="id",
+        not_null={"state", "started_at"},
+        foreign_keys=[("adapter_id", "adapters", "id")],
+    )
+    db["runs"].create_index(["state"])
+    db["flags"].create({"name": str, "value": str}, pk="name", not_null={"value"})
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_chats, m002_signals, m003_learning)

@@ -1,0 +1,134 @@
+"""Signals about replies, and hints: what was made known, and what fast memory holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import NotFoundError
+from .database import Database, now
+from .records import Hint, HintScope, HintState, Signal, SignalSource, SignalState
+
+
+class Signals:
+    """The table of signals. Of one source, the newest counts: an older one becomes "superseded"."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self,
+        message_id: int,
+        source: SignalSource,
+        score: int,
+        *,
+        hint: str = "",
+        probabilities: dict[str, float] | None = None,
+        judge_version: str = "",
+        state: SignalState = "active",
+    ) -> Signal:
+        row = {
+            "message_id": message_id,
+            "source": source,
+            "score": score,
+            "hint": hint,
+            "probabilities": json.dumps(probabilities or {}),
+            "judge_version": judge_version,
+            "state": state,
+            "created_at": now(),
+        }
+        with self._database.write() as db:
+            db.execute(
+                "update signals set state = 'superseded' where message_id = ? and source = ? and state != 'superseded'",
+                [message_id, source],
+            )
+            identity = db["signals"].insert(row).last_pk
+        return _signal({**row, "id": identity})
+
+    def of(self, message_ids: Sequence[int]) -> dict[int, list[Signal]]:
+        """The signals that count, by message."""
+        found: dict[int, list[Signal]] = {message_id: [] for message_id in message_ids}
+        with self._database.read() as db:
+            for start in range(0, len(message_ids), 500):
+                part = list(message_ids[start : start + 500])
+                marks = ", ".join("?" * len(part))
+                for row in db["signals"].rows_where(
+                    f"message_id in ({marks}) and state = 'active'", part, order_by="id"
+                ):
+                    found[row["message_id"]].append(_signal(row))
+        return found
+
+
+class Hints:
+    """The table of hints."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self,
+        text: str,
+        *,
+        message_id: int | None = None,
+        chat_id: int | None = None,
+        scope: HintScope = "everywhere",
+    ) -> Hint:
+        row = {
+            "text": text,
+            "message_id": message_id,
+            "chat_id": chat_id,
+            "scope": scope,
+            "state": "active",
+            "uses": 0,
+            "created_at": now(),
+        }
+        with self._database.write() as db:
+            identity = db["hints"].insert(row).last_pk
+        return _hint({**row, "id": identity})
+
+    def get(self, hint_id: int) -> Hint:
+        """Raises NotFoundError."""
+        with self._database.read() as db:
+            for row in db["hints"].rows_where("id = ?", [hint_id]):
+                return _hint(row)
+        raise NotFoundError(f"There is no hint {hint_id}. `claw-local hints list` shows those there are.")
+
+    def list(self, *, state: HintState | None = "active") -> list[Hint]:
+        """Newest first."""
+        with self._database.read() as db:
+            where, values = ("state = ?", [state]) if state else (None, [])
+            return [_hint(row) for row in db["hints"].rows_where(where, values, order_by="id desc")]
+
+    def of_message(self, message_id: int) -> list[Hint]:
+        with self._database.read() as db:
+            return [_hint(row) for row in db["hints"].rows_where("message_id = ?", [message_id], order_by="id")]
+
+    def set_state(self, hint_id: int, state: HintState) -> Hint:
+        self.get(hint_id)
+        with self._database.write() as db:
+            db["hints"].update(hint_id, {"state": state})
+        return self.get(hint_id)
+
+    def count_use(self, hint_ids: Sequence[int]) -> None:
+        with self._database.write() as db:
+            for hint_id in hint_ids:
+                db.execute("update hints set uses = uses + 1 where id = ?", [hint_id])
+
+
+def _signal(row: dict[str, Any]) -> Signal:
+    return Signal(
+        id=int(row["id"]),
+        message_id=row["message_id"],
+        source=row["source"],
+        score=row["score"],
+        hint=row["hint"] or "",
+        probabilities=json.loads(row["probabilities"] or "{}"),
+        judge_version=row["judge_version"] or "",
+        state=row["state"],
+        created_at=row["created_at"],
+    )
+
+
+def _hint(row: dict[str, Any]) -> Hint:
+    return Hint(**{**row, "id": int(row["id"])})
