@@ -115,9 +115,7 @@ class Assistant:
                 from .engine.llama_cpp import LlamaCppEngine
 
                 started = time.perf_counter()
-                self._engine = LlamaCppEngine.open(
-                    self.model_path, self.settings.model, cache_dir=self.paths.data
-                )
+                self._engine = LlamaCppEngine.open(self.model_path, self.settings.model, cache_dir=self.paths.data)
                 self._load_s = time.perf_counter() - started
             return self._engine
 
@@ -193,9 +191,7 @@ class Assistant:
                 record = self.store.chats.update(chat, title=_title(text))
         may_teach = self.learn.enabled and record.learn and learn is not False
         previous = self.store.messages.get(record.head_id) if record.head_id is not None else None
-        user_id, reply_id = self.store.messages.begin_turn(
-            record.id, text, parent_id=record.head_id, learn=may_teach
-        )
+        user_id, reply_id = self.store.messages.begin_turn(record.id, text, parent_id=record.head_id, learn=may_teach)
 
         def begun() -> None:
             if may_teach and previous is not None and previous.role == "assistant":
@@ -414,4 +410,6 @@ def _title(text: str) -> str:
 
 def _dropped(count: int) -> str:
     noun = "message" if count == 1 else "messages"
-    return f"This chat is longer than the model can read at once: its {count} oldest {noun} were left out of the prompt."
+    return (
+        f"This chat is longer than the model can read at once: its {count} oldest {noun} were left out of the prompt."
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import typer
 
@@ -29,7 +29,9 @@ def show_all(json_output: bool = JSON_OPTION) -> None:
     else:
         for record in records:
             parent = f"from {record.parent_id}" if record.parent_id else "from base"
-            typer.echo(f"{record.id:>4}  {record.state:<9}  {parent:<10}  {record.created_at[:16]}  {short(record.reason)}")
+            typer.echo(
+                f"{record.id:>4}  {record.state:<9}  {parent:<10}  {record.created_at[:16]}  {short(record.reason)}"
+            )
 
 
 @app.command()
@@ -52,7 +54,7 @@ def show(adapter: int = typer.Argument(..., help="The adapter's id."), json_outp
 @app.command()
 def use(
     adapter: str = typer.Argument(..., help="An adapter's id, or `base`."),
-    model: Optional[Path] = MODEL_OPTION,
+    model: Path | None = MODEL_OPTION,
     json_output: bool = JSON_OPTION,
 ) -> None:
     """Put an adapter, or the base model, into use."""
@@ -63,7 +65,7 @@ def use(
 
 
 @app.command()
-def rollback(model: Optional[Path] = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
+def rollback(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
     """Go back one step: to the adapter before the one in use."""
     from ..assistant import Assistant
 

@@ -6,7 +6,7 @@ import select
 import stat
 import sys
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import typer
 
@@ -17,18 +17,18 @@ WAIT_FOR_PIPE_S = 2.0
 
 
 def ask(
-    question: Optional[list[str]] = typer.Argument(None, help="The question. Piped standard input is added to it."),
-    chat: Optional[int] = typer.Option(None, "--chat", help="Go on with this chat: the question is its next message."),
+    question: list[str] | None = typer.Argument(None, help="The question. Piped standard input is added to it."),
+    chat: int | None = typer.Option(None, "--chat", help="Go on with this chat: the question is its next message."),
     new: bool = typer.Option(False, "--new", help="Start a new chat (as it does without --chat)."),
-    model: Optional[Path] = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings."),
-    system: Optional[str] = typer.Option(None, "--system", help="The chat's system prompt."),
-    max_tokens: Optional[int] = typer.Option(None, "--max-tokens", min=1, help="Longest answer, in tokens."),
-    temperature: Optional[float] = typer.Option(None, "--temperature", min=0.0, max=5.0, help="0 takes the likeliest."),
-    top_p: Optional[float] = typer.Option(None, "--top-p", min=0.001, max=1.0, help="Share of probability to draw from."),
-    seed: Optional[int] = typer.Option(None, "--seed", min=0, help="The same seed gives the same answer."),
+    model: Path | None = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings."),
+    system: str | None = typer.Option(None, "--system", help="The chat's system prompt."),
+    max_tokens: int | None = typer.Option(None, "--max-tokens", min=1, help="Longest answer, in tokens."),
+    temperature: float | None = typer.Option(None, "--temperature", min=0.0, max=5.0, help="0 takes the likeliest."),
+    top_p: float | None = typer.Option(None, "--top-p", min=0.001, max=1.0, help="Share of probability to draw from."),
+    seed: int | None = typer.Option(None, "--seed", min=0, help="The same seed gives the same answer."),
     no_learn: bool = typer.Option(False, "--no-learn", help="Neither this question nor its answer may teach."),
     no_memory: bool = typer.Option(False, "--no-memory", help="Put no hints in the prompt."),
-    adapter: Optional[str] = typer.Option(None, "--adapter", help="An adapter's id, or `base`."),
+    adapter: str | None = typer.Option(None, "--adapter", help="An adapter's id, or `base`."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON object with the answer and its figures."),
 ) -> None:
     """Ask one question and print the answer."""
@@ -99,7 +99,9 @@ def adapter_choice(text: str | None) -> Any:
         return text
     if text.isdigit():
         return int(text)
-    raise UsageError(f"--adapter takes an adapter's id or `base`, not {text!r}. `claw-local adapters list` shows the ids.")
+    raise UsageError(
+        f"--adapter takes an adapter's id or `base`, not {text!r}. `claw-local adapters list` shows the ids."
+    )
 
 
 def _question(words: list[str]) -> str:
@@ -115,7 +117,11 @@ def _piped() -> str:
         mode = _mode_of_stdin()
         if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
             return ""
-        if stat.S_ISFIFO(mode) and sys.platform != "win32" and not select.select([sys.stdin], [], [], WAIT_FOR_PIPE_S)[0]:
+        if (
+            stat.S_ISFIFO(mode)
+            and sys.platform != "win32"
+            and not select.select([sys.stdin], [], [], WAIT_FOR_PIPE_S)[0]
+        ):
             typer.echo("Waiting for piped input to end…", err=True)
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
     except UnicodeDecodeError as error:

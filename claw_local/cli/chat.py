@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Optional
 
 import typer
 
@@ -12,8 +11,8 @@ from ..errors import UsageError
 
 
 def chat(
-    chat_id: Optional[int] = typer.Option(None, "--chat", help="Open this chat."),
-    model: Optional[Path] = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings."),
+    chat_id: int | None = typer.Option(None, "--chat", help="Open this chat."),
+    model: Path | None = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings."),
 ) -> None:
     """Open the app."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

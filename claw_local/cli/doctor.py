@@ -11,12 +11,11 @@ def doctor(json_output: bool = JSON_OPTION) -> None:
     """Check this machine and this installation; exit 1 when chatting would not work."""
     from rich.console import Console
 
-    from ..doctor import as_json, exit_code, render, run_checks
+    from ..doctor import as_json, examine, exit_code, run_checks
     from ..paths import locate
 
+    if not json_output:
+        raise typer.Exit(examine(locate(), Console()))
     checks = run_checks(locate())
-    if json_output:
-        print_json(as_json(checks))
-    else:
-        render(checks, Console())
+    print_json(as_json(checks))
     raise typer.Exit(exit_code(checks))

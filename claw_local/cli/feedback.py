@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Optional, cast
+from typing import Literal, cast
 
 import typer
 
@@ -13,9 +13,9 @@ from .common import JSON_OPTION, print_json
 
 def feedback(
     message: int = typer.Argument(..., help="The answer's message id, as `ask --json` and `history show` print it."),
-    verdict: Optional[str] = typer.Argument(None, help="good or bad."),
-    hint: Optional[str] = typer.Option(None, "--hint", help="How the answer should have been."),
-    edit: Optional[Path] = typer.Option(None, "--edit", help="A file with the answer as it should have been."),
+    verdict: str | None = typer.Argument(None, help="good or bad."),
+    hint: str | None = typer.Option(None, "--hint", help="How the answer should have been."),
+    edit: Path | None = typer.Option(None, "--edit", help="A file with the answer as it should have been."),
     json_output: bool = JSON_OPTION,
 ) -> None:
     """Say whether an answer was good or bad, and how it should have been."""
@@ -30,11 +30,13 @@ def feedback(
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"Cannot read {edit} as text: {error}.") from error
     with Assistant.open() as assistant:
-        signal = assistant.feedback(message, cast(Optional[Literal["good", "bad"]], verdict), hint=hint, edit=text)
+        signal = assistant.feedback(message, cast(Literal["good", "bad"] | None, verdict), hint=hint, edit=text)
         teaches = assistant.store.messages.get(message).learn
     if json_output:
         print_json(signal)
     else:
-        typer.echo(f"Noted: message {message} scores {signal.score:+d}." + (f" Hint: {signal.hint}" if signal.hint else ""))
+        typer.echo(
+            f"Noted: message {message} scores {signal.score:+d}." + (f" Hint: {signal.hint}" if signal.hint else "")
+        )
         if not teaches:
             typer.echo("It was written while learning was off, so it will not teach.", err=True)

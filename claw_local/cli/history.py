@@ -10,7 +10,9 @@ app = typer.Typer(help="The chats that are kept.", no_args_is_help=True)
 
 
 @app.command("list")
-def show_all(limit: int = typer.Option(50, "--limit", min=1, help="How many."), json_output: bool = JSON_OPTION) -> None:
+def show_all(
+    limit: int = typer.Option(50, "--limit", min=1, help="How many."), json_output: bool = JSON_OPTION
+) -> None:
     """List chats, newest first."""
     from ..assistant import Assistant
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import typer
 
@@ -30,7 +30,9 @@ def on(
     if json_output:
         print_json({"enabled": True, "past": count})
         return
-    typer.echo(f"Learning is on. What you say next about an answer is kept as its lesson in {home}; nothing leaves this machine.")
+    typer.echo(
+        f"Learning is on. What you say about an answer is kept as its lesson in {home}; nothing leaves this machine."
+    )
     typer.echo("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints drop ID`.")
     if silent:
         typer.echo(f"{silent} earlier answers do not teach; `claw-local learn on --past` lets them.")
@@ -50,7 +52,7 @@ def off(json_output: bool = JSON_OPTION) -> None:
 
 
 @app.command()
-def status(model: Optional[Path] = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
+def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
     """Show what is waiting to be learned and what is in use."""
     from ..assistant import Assistant
 
@@ -72,7 +74,7 @@ def status(model: Optional[Path] = MODEL_OPTION, json_output: bool = JSON_OPTION
 
 
 @app.command()
-def now(model: Optional[Path] = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
+def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
     """Learn now, with a progress bar; the new adapter is used only if the gate lets it."""
     from ..assistant import Assistant
 
@@ -99,7 +101,12 @@ def _run(assistant: Any, *, quiet: bool) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
 

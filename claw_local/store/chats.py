@@ -36,20 +36,20 @@ class Chats:
             "updated_at": moment,
         }
         with self._database.write() as db:
-            identity = db["chats"].insert(row).last_pk
+            identity = db.table("chats").insert(row).last_pk
         return self.get(int(str(identity)))
 
     def get(self, chat_id: int) -> Chat:
         """Raises NotFoundError."""
         with self._database.read() as db:
-            for row in db["chats"].rows_where("id = ?", [chat_id]):
+            for row in db.table("chats").rows_where("id = ?", [chat_id]):
                 return _chat(row)
         raise NotFoundError(f"There is no chat {chat_id}. `claw-local history list` shows those there are.")
 
     def list(self, *, limit: int = 200, archived: bool = False) -> list[Chat]:
         """Newest first."""
         with self._database.read() as db:
-            rows = db["chats"].rows_where(
+            rows = db.table("chats").rows_where(
                 "archived = ?", [int(archived)], order_by="updated_at desc, id desc", limit=limit
             )
             return [_chat(row) for row in rows]
@@ -58,7 +58,7 @@ class Chats:
         """Change title, system, learn, archived, model or head_id."""
         self.get(chat_id)
         with self._database.write() as db:
-            db["chats"].update(chat_id, {**changes, "updated_at": now()})
+            db.table("chats").update(chat_id, {**changes, "updated_at": now()})
         return self.get(chat_id)
 
     def delete(self, chat_id: int) -> None:
@@ -67,12 +67,12 @@ class Chats:
         mine = "message_id in (select id from messages where chat_id = ?)"
         with self._database.write() as db:
             for table in ("pieces", "signals", "samples"):
-                db[table].delete_where(mine, [chat_id])
-            db["hints"].delete_where(f"chat_id = ? or {mine}", [chat_id, chat_id])
+                db.table(table).delete_where(mine, [chat_id])
+            db.table("hints").delete_where(f"chat_id = ? or {mine}", [chat_id, chat_id])
             db.execute("update chats set head_id = null where id = ?", [chat_id])
             db.execute("update messages set parent_id = null where chat_id = ?", [chat_id])
-            db["messages"].delete_where("chat_id = ?", [chat_id])
-            db["chats"].delete(chat_id)
+            db.table("messages").delete_where("chat_id = ?", [chat_id])
+            db.table("chats").delete(chat_id)
 
 
 class Messages:
@@ -108,9 +108,9 @@ class Messages:
             **{name: _to_column(name, value) for name, value in columns.items()},
         }
         with self._database.write() as db:
-            identity = int(str(db["messages"].insert(row).last_pk))
+            identity = int(str(db.table("messages").insert(row).last_pk))
             head = {} if turn_type == "side" else {"head_id": identity}
-            db["chats"].update(chat_id, {**head, "updated_at": moment})
+            db.table("chats").update(chat_id, {**head, "updated_at": moment})
         return identity
 
     def begin_turn(
@@ -125,25 +125,25 @@ class Messages:
                 parent_id if question is None else self.add(chat_id, "user", question, parent_id=parent_id, learn=learn)
             )
             assert user_id is not None, "a reply needs a message to reply to"
-            reply_id = self.add(
-                chat_id, "assistant", "", parent_id=user_id, state="streaming", learn=learn, **columns
-            )
+            reply_id = self.add(chat_id, "assistant", "", parent_id=user_id, state="streaming", learn=learn, **columns)
         return user_id, reply_id
 
     def describe(self, message_id: int, **columns: Any) -> None:
         """Note what a reply is being written with: model, model_sha256, adapter_id, hint_ids."""
         with self._database.write() as db:
-            db["messages"].update(message_id, {name: _to_column(name, value) for name, value in columns.items()})
+            db.table("messages").update(message_id, {name: _to_column(name, value) for name, value in columns.items()})
 
     def append_piece(self, message_id: int, text: str) -> None:
         """Keep a piece of a reply before it is shown."""
         with self._database.write() as db:
             db.conn.execute("insert into pieces (message_id, text) values (?, ?)", (message_id, text))
 
-    def finish(self, message_id: int, generation: Generation, *, state: MessageState, timings: dict[str, float]) -> None:
+    def finish(
+        self, message_id: int, generation: Generation, *, state: MessageState, timings: dict[str, float]
+    ) -> None:
         """Fold the pieces into the whole reply with its tokens."""
         with self._database.write() as db:
-            db["messages"].update(
+            db.table("messages").update(
                 message_id,
                 {
                     "content": generation.text,
@@ -157,19 +157,21 @@ class Messages:
                     "writer": "",
                 },
             )
-            db["pieces"].delete_where("message_id = ?", [message_id])
+            db.table("pieces").delete_where("message_id = ?", [message_id])
 
     def fail(self, message_id: int, state: MessageState) -> None:
         """Close a reply that did not come to its end, keeping what was shown of it."""
         with self._database.write() as db:
-            shown = [row["text"] for row in db["pieces"].rows_where("message_id = ?", [message_id], order_by="id")]
-            db["messages"].update(message_id, {"content": "".join(shown), "state": state, "writer": ""})
-            db["pieces"].delete_where("message_id = ?", [message_id])
+            shown = [
+                row["text"] for row in db.table("pieces").rows_where("message_id = ?", [message_id], order_by="id")
+            ]
+            db.table("messages").update(message_id, {"content": "".join(shown), "state": state, "writer": ""})
+            db.table("pieces").delete_where("message_id = ?", [message_id])
 
     def recover(self) -> int:
         """Mark replies whose process has ended as interrupted, with the text that was shown. Returns how many."""
         with self._database.read() as db:
-            waiting = list(db["messages"].rows_where("state = 'streaming'", select="id, writer"))
+            waiting = list(db.table("messages").rows_where("state = 'streaming'", select="id, writer"))
         lost = [row["id"] for row in waiting if not process_lives(row["writer"])]
         for message_id in lost:
             self.fail(message_id, "interrupted")
@@ -178,7 +180,7 @@ class Messages:
     def get(self, message_id: int) -> StoredMessage:
         """Raises NotFoundError."""
         with self._database.read() as db:
-            for row in db["messages"].rows_where("id = ?", [message_id]):
+            for row in db.table("messages").rows_where("id = ?", [message_id]):
                 return _message(row)
         raise NotFoundError(f"There is no message {message_id}. Message ids stand in `claw-local ask --json`.")
 
@@ -200,7 +202,7 @@ class Messages:
     def next_states(self, message_id: int) -> list[StoredMessage]:
         """The user and tool messages that follow an assistant message directly, newest first."""
         with self._database.read() as db:
-            rows = db["messages"].rows_where(
+            rows = db.table("messages").rows_where(
                 "parent_id = ? and role in ('user', 'tool')", [message_id], order_by="id desc"
             )
             return [_message(row) for row in rows]
@@ -208,7 +210,7 @@ class Messages:
     def siblings(self, message_id: int) -> list[StoredMessage]:
         """The other messages with the same parent: regenerated or edited versions, oldest first."""
         with self._database.read() as db:
-            rows = db["messages"].rows_where(
+            rows = db.table("messages").rows_where(
                 "parent_id = (select parent_id from messages where id = ?) and id != ?",
                 [message_id, message_id],
                 order_by="id",
@@ -225,13 +227,13 @@ class Messages:
         if message_ids is not None:
             condition += f" and id in ({', '.join(str(int(identity)) for identity in message_ids)})"
         with self._database.read() as db:
-            return [_message(row) for row in db["messages"].rows_where(condition, order_by="id")]
+            return [_message(row) for row in db.table("messages").rows_where(condition, order_by="id")]
 
     def count_silent(self) -> int:
         """How many replies were written while learning was off, in chats that may teach."""
         with self._database.read() as db:
             return int(
-                db["messages"].count_where(
+                db.table("messages").count_where(
                     "role = 'assistant' and learn = 0 and chat_id in (select id from chats where learn = 1)"
                 )
             )

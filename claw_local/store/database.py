@@ -126,13 +126,13 @@ class Database:
                 # Looked up again under the write lock: another process may have been quicker.
                 if migration.__name__ not in self._applied():
                     migration(db)
-                    db["migrations"].insert({"name": migration.__name__, "applied_at": now()})
+                    db.table("migrations").insert({"name": migration.__name__, "applied_at": now()})
 
     def _applied(self) -> list[str]:
         db = self.db
-        if not db["migrations"].exists():
+        if not db.table("migrations").exists():
             return []
-        return [row["name"] for row in db["migrations"].rows_where(order_by="rowid")]
+        return [row["name"] for row in db.table("migrations").rows_where(order_by="rowid")]
 
     def _back_up(self, name: str) -> Path:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
@@ -153,14 +153,16 @@ def _in_words(path: Path, error: Exception) -> str:
     if "full" in text or (isinstance(error, OSError) and error.errno == 28):
         return f"The disk is full: {path} could not be written. Free some space, then send the message again."
     if "readonly" in text or "read-only" in text.lower() or isinstance(error, PermissionError):
-        return f"{path} cannot be written. Make the file and its folder writable, or set CLAW_LOCAL_HOME to another folder."
+        return f"{path} cannot be written. Make it and its folder writable, or set CLAW_LOCAL_HOME to another folder."
     if "malformed" in text or "not a database" in text:
         return (
-            f"{path} is damaged ({text}). Move it away to start afresh, or put back a copy from {path.parent / 'backups'}; "
-            "`claw-local doctor` says more."
+            f"{path} is damaged ({text}). Move it away to start afresh, or put back a copy from "
+            f"{path.parent / 'backups'}; `claw-local doctor` says more."
         )
     if "locked" in text or "busy" in text:
-        return f"{path} has been locked by another program for {BUSY_TIMEOUT_S:.0f} s. Close that program and try again."
+        return (
+            f"{path} has been locked by another program for {BUSY_TIMEOUT_S:.0f} s. Close that program and try again."
+        )
     if "unable to open" in text or isinstance(error, OSError):
         return f"{path} cannot be opened ({text}). Check that its folder exists and is writable."
     return f"The database refused: {text}. Run `claw-local doctor` to check {path}."

@@ -22,14 +22,15 @@ class Samples:
         """Add a sample, or bring its score and hint up to date; how often it was used stays."""
         with self._database.write() as db:
             db.execute(
-                "insert into samples (message_id, split, score, hint, times_used, created_at) values (?, ?, ?, ?, 0, ?) "
+                "insert into samples (message_id, split, score, hint, times_used, created_at) "
+                "values (?, ?, ?, ?, 0, ?) "
                 "on conflict (message_id) do update set score = excluded.score, hint = excluded.hint",
                 [message_id, split, score, hint, now()],
             )
 
     def list(self) -> list[SampleRecord]:
         with self._database.read() as db:
-            rows = db["samples"].rows_where(order_by="message_id")
+            rows = db.table("samples").rows_where(order_by="message_id")
             return [SampleRecord(**{k: v for k, v in row.items() if k != "created_at"}) for row in rows]
 
     def count_waiting(self) -> int:
@@ -52,7 +53,9 @@ class Samples:
             select count(*) from messages join chats on chats.id = messages.chat_id
             where messages.role = 'assistant' and messages.state = 'done' and messages.turn_type = 'main'
             and messages.learn = 1 and chats.learn = 1 and length(messages.response_ids) > 0
-            and exists (select 1 from messages next where next.parent_id = messages.id and next.role in ('user', 'tool'))
+            and exists (
+                select 1 from messages next where next.parent_id = messages.id and next.role in ('user', 'tool')
+            )
             and not exists (
                 select 1 from signals where message_id = messages.id and source = 'judge' and signals.state = 'active'
             )
@@ -63,7 +66,7 @@ class Samples:
     def remove(self, message_ids: Iterable[int]) -> None:
         with self._database.write() as db:
             for message_id in message_ids:
-                db["samples"].delete_where("message_id = ?", [message_id])
+                db.table("samples").delete_where("message_id = ?", [message_id])
 
     def count_use(self, message_ids: Iterable[int]) -> None:
         with self._database.write() as db:
@@ -95,30 +98,30 @@ class Adapters:
             **{name: _to_column(value) for name, value in columns.items()},
         }
         with self._database.write() as db:
-            identity = db["adapters"].insert(row).last_pk
+            identity = db.table("adapters").insert(row).last_pk
         return self.get(int(str(identity)))
 
     def get(self, adapter_id: int) -> AdapterRecord:
         """Raises NotFoundError."""
         with self._database.read() as db:
-            for row in db["adapters"].rows_where("id = ?", [adapter_id]):
+            for row in db.table("adapters").rows_where("id = ?", [adapter_id]):
                 return _adapter(row)
         raise NotFoundError(f"There is no adapter {adapter_id}. `claw-local adapters list` shows those there are.")
 
     def list(self) -> list[AdapterRecord]:
         """Newest first."""
         with self._database.read() as db:
-            return [_adapter(row) for row in db["adapters"].rows_where(order_by="id desc")]
+            return [_adapter(row) for row in db.table("adapters").rows_where(order_by="id desc")]
 
     def update(self, adapter_id: int, **columns: Any) -> AdapterRecord:
         self.get(adapter_id)
         with self._database.write() as db:
-            db["adapters"].update(adapter_id, {name: _to_column(value) for name, value in columns.items()})
+            db.table("adapters").update(adapter_id, {name: _to_column(value) for name, value in columns.items()})
         return self.get(adapter_id)
 
     def active(self, model_sha256: str) -> AdapterRecord | None:
         with self._database.read() as db:
-            for row in db["adapters"].rows_where(
+            for row in db.table("adapters").rows_where(
                 "state = 'active' and model_sha256 = ?", [model_sha256], order_by="id desc"
             ):
                 return _adapter(row)
@@ -127,9 +130,11 @@ class Adapters:
     def activate(self, adapter_id: int | None, model_sha256: str) -> None:
         """Make this the adapter in use for that model; None means the base. The one before retires."""
         with self._database.write() as db:
-            db.execute("update adapters set state = 'retired' where state = 'active' and model_sha256 = ?", [model_sha256])
+            db.execute(
+                "update adapters set state = 'retired' where state = 'active' and model_sha256 = ?", [model_sha256]
+            )
             if adapter_id is not None:
-                db["adapters"].update(adapter_id, {"state": "active"})
+                db.table("adapters").update(adapter_id, {"state": "active"})
 
 
 class Runs:
@@ -145,10 +150,12 @@ class Runs:
             LearnError: another one is running.
         """
         with self._database.write() as db:
-            for row in db["runs"].rows_where("state = 'running'"):
+            for row in db.table("runs").rows_where("state = 'running'"):
                 if process_lives(row["process"]):
-                    raise LearnError("A learning run is already going on. Wait for it to end: `claw-local learn status` shows it.")
-                db["runs"].update(
+                    raise LearnError(
+                        "A learning run is already going on. Wait for it to end: `claw-local learn status` shows it."
+                    )
+                db.table("runs").update(
                     row["id"], {"state": "failed", "detail": "its process ended", "finished_at": now()}
                 )
             row = {
@@ -161,22 +168,22 @@ class Runs:
                 "started_at": now(),
                 "finished_at": "",
             }
-            return int(str(db["runs"].insert(row).last_pk))
+            return int(str(db.table("runs").insert(row).last_pk))
 
     def take_over(self, run_id: int) -> None:
         """Make this process the run's owner."""
         with self._database.write() as db:
-            db["runs"].update(run_id, {"process": process_identity()})
+            db.table("runs").update(run_id, {"process": process_identity()})
 
     def progress(self, run_id: int, phase: str, fraction: float, detail: str = "") -> None:
         with self._database.write() as db:
-            db["runs"].update(run_id, {"phase": phase, "progress": fraction, "detail": detail})
+            db.table("runs").update(run_id, {"phase": phase, "progress": fraction, "detail": detail})
 
     def finish(
         self, run_id: int, state: RunState, *, result: dict[str, Any], detail: str = "", adapter_id: int | None = None
     ) -> None:
         with self._database.write() as db:
-            db["runs"].update(
+            db.table("runs").update(
                 run_id,
                 {
                     "state": state,
@@ -191,20 +198,20 @@ class Runs:
     def get(self, run_id: int) -> Run:
         """Raises NotFoundError."""
         with self._database.read() as db:
-            for row in db["runs"].rows_where("id = ?", [run_id]):
+            for row in db.table("runs").rows_where("id = ?", [run_id]):
                 return _run(row)
         raise NotFoundError(f"There is no run {run_id}.")
 
     def running(self) -> Run | None:
         """The run that is going on in a live process, if any."""
         with self._database.read() as db:
-            rows = list(db["runs"].rows_where("state = 'running'", order_by="id desc"))
+            rows = list(db.table("runs").rows_where("state = 'running'", order_by="id desc"))
         return next((_run(row) for row in rows if process_lives(row["process"])), None)
 
     def list(self, *, limit: int = 50) -> list[Run]:
         """Newest first."""
         with self._database.read() as db:
-            return [_run(row) for row in db["runs"].rows_where(order_by="id desc", limit=limit)]
+            return [_run(row) for row in db.table("runs").rows_where(order_by="id desc", limit=limit)]
 
 
 class Flags:
@@ -215,13 +222,13 @@ class Flags:
 
     def get(self, name: str, default: str = "") -> str:
         with self._database.read() as db:
-            for row in db["flags"].rows_where("name = ?", [name]):
+            for row in db.table("flags").rows_where("name = ?", [name]):
                 return str(row["value"])
         return default
 
     def set(self, name: str, value: str) -> None:
         with self._database.write() as db:
-            db["flags"].upsert({"name": name, "value": value}, pk="name")
+            db.table("flags").upsert({"name": name, "value": value}, pk="name")
 
 
 def _to_column(value: Any) -> Any:

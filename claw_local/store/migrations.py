@@ -13,7 +13,7 @@ Migration = Callable[[Database], None]
 
 
 def m001_chats(db: Database) -> None:
-    db["chats"].create(
+    db.table("chats").create(
         {
             "id": int,
             "title": str,
@@ -28,8 +28,8 @@ def m001_chats(db: Database) -> None:
         pk="id",
         not_null={"title", "model", "system", "learn", "archived", "created_at", "updated_at"},
     )
-    db["chats"].create_index(["updated_at"])
-    db["messages"].create(
+    db.table("chats").create_index(["updated_at"])
+    db.table("messages").create(
         {
             "id": int,
             "chat_id": int,
@@ -56,23 +56,23 @@ def m001_chats(db: Database) -> None:
         not_null={"chat_id", "role", "content", "state", "turn_type", "learn", "created_at"},
         foreign_keys=[("chat_id", "chats", "id"), ("parent_id", "messages", "id")],
     )
-    db["messages"].create_index(["chat_id"])
-    db["messages"].create_index(["parent_id"])
-    db["messages"].create_index(["state"])
-    db["messages"].enable_fts(["content"], create_triggers=True, tokenize="unicode61 remove_diacritics 2")
+    db.table("messages").create_index(["chat_id"])
+    db.table("messages").create_index(["parent_id"])
+    db.table("messages").create_index(["state"])
+    db.table("messages").enable_fts(["content"], create_triggers=True, tokenize="unicode61 remove_diacritics 2")
     # Text that has been shown of a reply that is still being written: appended piece by piece, so that a killed
     # process loses nothing that was on the screen, then folded into the message and deleted.
-    db["pieces"].create(
+    db.table("pieces").create(
         {"id": int, "message_id": int, "text": str},
         pk="id",
         not_null={"message_id", "text"},
         foreign_keys=[("message_id", "messages", "id")],
     )
-    db["pieces"].create_index(["message_id"])
+    db.table("pieces").create_index(["message_id"])
 
 
 def m002_signals(db: Database) -> None:
-    db["signals"].create(
+    db.table("signals").create(
         {
             "id": int,
             "message_id": int,
@@ -88,8 +88,8 @@ def m002_signals(db: Database) -> None:
         not_null={"message_id", "source", "score", "state", "created_at"},
         foreign_keys=[("message_id", "messages", "id")],
     )
-    db["signals"].create_index(["message_id"])
-    db["hints"].create(
+    db.table("signals").create_index(["message_id"])
+    db.table("hints").create(
         {
             "id": int,
             "text": str,
@@ -104,19 +104,19 @@ def m002_signals(db: Database) -> None:
         not_null={"text", "scope", "state", "uses", "created_at"},
         foreign_keys=[("message_id", "messages", "id"), ("chat_id", "chats", "id")],
     )
-    db["hints"].create_index(["state"])
-    db["hints"].create_index(["message_id"])
-    db["hints"].create_index(["chat_id"])
+    db.table("hints").create_index(["state"])
+    db.table("hints").create_index(["message_id"])
+    db.table("hints").create_index(["chat_id"])
 
 
 def m003_learning(db: Database) -> None:
-    db["samples"].create(
+    db.table("samples").create(
         {"message_id": int, "split": str, "score": int, "hint": str, "times_used": int, "created_at": str},
         pk="message_id",
         not_null={"split", "times_used", "created_at"},
         foreign_keys=[("message_id", "messages", "id")],
     )
-    db["adapters"].create(
+    db.table("adapters").create(
         {
             "id": int,
             "parent_id": int,
@@ -136,8 +136,8 @@ def m003_learning(db: Database) -> None:
         pk="id",
         not_null={"parent_id", "model_sha256", "state", "created_at"},
     )
-    db["adapters"].create_index(["state"])
-    db["runs"].create(
+    db.table("adapters").create_index(["state"])
+    db.table("runs").create(
         {
             "id": int,
             "adapter_id": int,
@@ -154,8 +154,8 @@ def m003_learning(db: Database) -> None:
         not_null={"state", "started_at"},
         foreign_keys=[("adapter_id", "adapters", "id")],
     )
-    db["runs"].create_index(["state"])
-    db["flags"].create({"name": str, "value": str}, pk="name", not_null={"value"})
+    db.table("runs").create_index(["state"])
+    db.table("flags").create({"name": str, "value": str}, pk="name", not_null={"value"})
 
 
 MIGRATIONS: tuple[Migration, ...] = (m001_chats, m002_signals, m003_learning)

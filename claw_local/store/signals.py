@@ -43,7 +43,7 @@ class Signals:
                 "update signals set state = 'superseded' where message_id = ? and source = ? and state != 'superseded'",
                 [message_id, source],
             )
-            identity = db["signals"].insert(row).last_pk
+            identity = db.table("signals").insert(row).last_pk
         return _signal({**row, "id": identity})
 
     def of(self, message_ids: Sequence[int]) -> dict[int, list[Signal]]:
@@ -53,7 +53,7 @@ class Signals:
             for start in range(0, len(message_ids), 500):
                 part = list(message_ids[start : start + 500])
                 marks = ", ".join("?" * len(part))
-                for row in db["signals"].rows_where(
+                for row in db.table("signals").rows_where(
                     f"message_id in ({marks}) and state = 'active'", part, order_by="id"
                 ):
                     found[row["message_id"]].append(_signal(row))
@@ -84,13 +84,13 @@ class Hints:
             "created_at": now(),
         }
         with self._database.write() as db:
-            identity = db["hints"].insert(row).last_pk
+            identity = db.table("hints").insert(row).last_pk
         return _hint({**row, "id": identity})
 
     def get(self, hint_id: int) -> Hint:
         """Raises NotFoundError."""
         with self._database.read() as db:
-            for row in db["hints"].rows_where("id = ?", [hint_id]):
+            for row in db.table("hints").rows_where("id = ?", [hint_id]):
                 return _hint(row)
         raise NotFoundError(f"There is no hint {hint_id}. `claw-local hints list` shows those there are.")
 
@@ -98,16 +98,16 @@ class Hints:
         """Newest first."""
         with self._database.read() as db:
             where, values = ("state = ?", [state]) if state else (None, [])
-            return [_hint(row) for row in db["hints"].rows_where(where, values, order_by="id desc")]
+            return [_hint(row) for row in db.table("hints").rows_where(where, values, order_by="id desc")]
 
-    def of_message(self, message_id: int) -> list[Hint]:
+    def of_message(self, message_id: int) -> Sequence[Hint]:
         with self._database.read() as db:
-            return [_hint(row) for row in db["hints"].rows_where("message_id = ?", [message_id], order_by="id")]
+            return [_hint(row) for row in db.table("hints").rows_where("message_id = ?", [message_id], order_by="id")]
 
     def set_state(self, hint_id: int, state: HintState) -> Hint:
         self.get(hint_id)
         with self._database.write() as db:
-            db["hints"].update(hint_id, {"state": state})
+            db.table("hints").update(hint_id, {"state": state})
         return self.get(hint_id)
 
     def count_use(self, hint_ids: Sequence[int]) -> None:

@@ -87,8 +87,8 @@ def test_deleting_a_chat_takes_everything_that_hangs_on_it(home: Paths) -> None:
     store.samples.put(reply, "train", 1, "")
     store.chats.delete(chat.id)
     for table in ("chats", "messages", "signals", "hints", "samples", "pieces"):
-        assert store.database.db[table].count == 0, table
-    assert list(store.database.db["messages"].search("unforgettable")) == []
+        assert store.database.db.table(table).count == 0, table
+    assert list(store.database.db.table("messages").search("unforgettable")) == []
 
 
 def test_full_text_search_finds_finished_messages(home: Paths) -> None:
@@ -96,7 +96,7 @@ def test_full_text_search_finds_finished_messages(home: Paths) -> None:
     chat = store.chats.create()
     _, reply = store.messages.begin_turn(chat.id, "how do kites fly", parent_id=None)
     store.messages.finish(reply, generation("by lift and tension"), state="done", timings={})
-    found = {row["id"] for row in store.database.db["messages"].search("tension")}
+    found = {row["id"] for row in store.database.db.table("messages").search("tension")}
     assert found == {reply}
 
 

@@ -38,14 +38,14 @@ def test_uses_wal_and_foreign_keys(home: Paths) -> None:
 def test_every_migration_is_recorded_once(home: Paths) -> None:
     Store(home).close()
     store = Store(home)
-    names = [row["name"] for row in store.database.db["migrations"].rows]
+    names = [row["name"] for row in store.database.db.table("migrations").rows]
     assert names == [migration.__name__ for migration in MIGRATIONS]
 
 
 def test_an_older_file_is_migrated_after_a_backup(home: Paths) -> None:
     older = Database(home, MIGRATIONS[:1])
     with older.write() as db:
-        db["chats"].insert(
+        db.table("chats").insert(
             {"title": "old", "model": "", "system": "", "learn": 1, "archived": 0, "created_at": "a", "updated_at": "a"}
         )
     older.close()
@@ -62,18 +62,18 @@ def test_a_failing_migration_leaves_the_file_as_it_was(home: Paths) -> None:
     Database(home, MIGRATIONS[:1]).close()
 
     def m002_breaks(db: SqliteDatabase) -> None:
-        db["half"].create({"id": int})
+        db.table("half").create({"id": int})
         raise sqlite3.OperationalError("no such thing")
 
     with pytest.raises(StoreError):
         Database(home, (MIGRATIONS[0], m002_breaks))
     reopened = Database(home, MIGRATIONS[:1])
-    assert not reopened.db["half"].exists()
+    assert not reopened.db.table("half").exists()
 
 
 def test_a_newer_file_is_refused_and_left_alone(home: Paths) -> None:
     store = Store(home)
-    store.database.db["migrations"].insert({"name": "m999_future", "applied_at": "x"})
+    store.database.db.table("migrations").insert({"name": "m999_future", "applied_at": "x"})
     store.close()
     before = home.database.read_bytes()
     with pytest.raises(StoreError, match="newer claw-local"):
@@ -100,9 +100,14 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path: os.PathLike[str], monkeyp
 
 def test_a_transaction_that_fails_writes_nothing(home: Paths) -> None:
     store = Store(home)
-    with pytest.raises(RuntimeError), store.database.write():
-        store.chats.create(title="half")
-        raise RuntimeError("power cut")
+
+    def write_half() -> None:
+        with store.database.write():
+            store.chats.create(title="half")
+            raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        write_half()
     assert store.chats.list() == []
 
 
@@ -119,4 +124,4 @@ def test_threads_write_at_once_without_losing_a_row(home: Paths) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert store.database.db["messages"].count == 200
+    assert store.database.db.table("messages").count == 200

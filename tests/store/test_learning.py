@@ -81,7 +81,7 @@ def test_only_one_run_goes_on_at_a_time(home: Paths) -> None:
 def test_a_run_whose_process_ended_does_not_block_the_next(home: Paths) -> None:
     store = Store(home)
     dead = store.runs.begin()
-    store.database.db["runs"].update(dead, {"process": "999999999:1.00"})
+    store.database.db.table("runs").update(dead, {"process": "999999999:1.00"})
     assert store.runs.running() is None
     store.runs.begin()
     assert store.runs.get(dead).state == "failed"

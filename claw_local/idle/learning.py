@@ -1,0 +1,113 @@
+"""The learning switch, its state, and a run on demand. It must never hold maths: the trainer does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import LearnError, ModelError
+from ..store import Hint, Run
+from .job import LearnResult, Progress, run_trainer
+
+if TYPE_CHECKING:
+    from ..assistant import Assistant
+
+SWITCH = "learning"
+
+
+@dataclass(frozen=True)
+class LearnStatus:
+    """What `learn status` shows.
+
+    Attributes:
+        lessons: judged replies that no accepted run has used yet.
+        waiting: turns that the judge has not read yet.
+        silent: replies written while learning was off; they do not teach.
+        adapter: id of the adapter in use; 0 is the base model.
+        run: the run going on, if any, else the last one.
+    """
+
+    enabled: bool
+    lessons: int
+    waiting: int
+    silent: int
+    hints: tuple[Hint, ...]
+    adapter: int
+    run: Run | None
+
+
+class Learning:
+    """`assistant.learn`: on, off, status, now."""
+
+    def __init__(self, assistant: Assistant) -> None:
+        self._assistant = assistant
+        self._store = assistant.store
+
+    @property
+    def enabled(self) -> bool:
+        """Whether what is written from now on may teach. Off until the person turns it on; all programs see it."""
+        return self._store.flags.get(SWITCH) == "on"
+
+    def on(self, *, past: bool = False) -> int:
+        """Let chats teach from now on; with `past`, also those held while learning was off. Returns how many."""
+        self._store.flags.set(SWITCH, "on")
+        return self._store.messages.let_past_teach() if past else 0
+
+    def off(self) -> None:
+        """Stop judging and learning. Hints and adapters stay; `hints drop` and `adapters use base` take them out."""
+        self._store.flags.set(SWITCH, "off")
+
+    def status(self) -> LearnStatus:
+        runs = self._store.runs.list(limit=1)
+        try:
+            active = self._assistant.adapters.active()
+        except ModelError:
+            active = None
+        return LearnStatus(
+            enabled=self.enabled,
+            lessons=self._store.samples.count_waiting(),
+            waiting=self._store.samples.count_unjudged(),
+            silent=self._store.messages.count_silent(),
+            hints=tuple(self._store.hints.list()),
+            adapter=active.id if active else 0,
+            run=self._store.runs.running() or (runs[0] if runs else None),
+        )
+
+    def now(
+        self,
+        on_progress: Callable[[Progress], None] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> LearnResult:
+        """Learn from what was said since the last accepted run, and put the new adapter into use if the gate lets it.
+
+        Raises:
+            LearnError: learning is off, there is nothing to learn, the trainer is not installed, another run goes on,
+                or the run failed. ModelError: no model.
+        """
+        if not self.enabled:
+            raise LearnError("Learning is off, so no chat may teach. Turn it on with: claw-local learn on")
+        model = self._assistant.model_path
+        self._assistant.wait_judged(timeout_s=60.0)
+        status = self.status()
+        if status.lessons + status.waiting < self._assistant.settings.learning.min_lessons:
+            raise LearnError(_nothing(status))
+        return run_trainer(
+            self._store,
+            self._assistant.paths,
+            self._assistant.settings,
+            model,
+            on_progress=on_progress,
+            cancel=cancel,
+        )
+
+
+def _nothing(status: LearnStatus) -> str:
+    text = "There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you."
+    if status.silent:
+        text += (
+            f" {status.silent} replies were written while learning was off; "
+            "`claw-local learn on --past` lets them teach too."
+        )
+    return text

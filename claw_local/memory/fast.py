@@ -1,0 +1,73 @@
+"""Fast memory: which hints are active, and how they enter the prompt. It must never know how hints are found.
+
+A hint stands at the end of the person's last message, the place where the teacher of on-policy distillation sees it
+too (DESIGN §5): what fast memory shows at once is what training later makes unnecessary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..signals.checks import infer_checks
+from ..store import Hint, Store
+
+TokenCounter = Callable[[str], int]
+
+SAME_WISH = 0.6
+"""Share of common words (Jaccard) from which two hints without checks count as the same wish."""
+
+
+def with_hints(question: str, hints: Sequence[str]) -> str:
+    """The person's message with the hints appended. No hints: the message as it is."""
+    if not hints:
+        return question
+    return f"{question}\n\n{' '.join(_sentence(hint) for hint in hints)}"
+
+
+def choose(store: Store, *, chat_id: int | None, budget_tokens: int, count: TokenCounter) -> list[Hint]:
+    """The active hints for a prompt of this chat, newest first, as many as the budget holds; returned oldest first."""
+    chosen: list[Hint] = []
+    left = budget_tokens
+    for hint in store.hints.list(state="active"):
+        if hint.scope == "turn" or (hint.scope == "chat" and hint.chat_id != chat_id):
+            continue
+        cost = count(hint.text) + 1
+        if cost <= left:
+            chosen.append(hint)
+            left -= cost
+    return chosen[::-1]
+
+
+def remember(store: Store, new: Hint) -> list[Hint]:
+    """Make room for a new hint: an older one that says the same, or the opposite, is dropped. Returns those dropped."""
+    dropped = []
+    for old in store.hints.list(state="active"):
+        if old.id == new.id or old.scope != new.scope or (new.scope == "chat" and old.chat_id != new.chat_id):
+            continue
+        if new.scope != "turn" and replaces(new.text, old.text):
+            dropped.append(store.hints.set_state(old.id, "dropped"))
+    return dropped
+
+
+def replaces(new: str, old: str) -> bool:
+    """Whether the new hint says all that the old one says, or something that contradicts it."""
+    if _words(new) == _words(old):
+        return True
+    new_checks, old_checks = infer_checks([new]), infer_checks([old])
+    if new_checks and old_checks:
+        # Both together: of clashing ones only the newer survives. So if the old adds nothing, it is not needed.
+        together = infer_checks([old, new])
+        return all(check in new_checks for check in together)
+    if new_checks or old_checks:
+        return False
+    mine, theirs = _words(new), _words(old)
+    return len(mine & theirs) >= SAME_WISH * len(mine | theirs) if mine | theirs else False
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset("".join(c.lower() if c.isalnum() else " " for c in text).split())
+
+
+def _sentence(hint: str) -> str:
+    text = " ".join(hint.split())
+    return text if text.endswith((".", "!", "?", "。", "！", "？")) else text + "."

@@ -1,0 +1,40 @@
+"""From a stored branch to the messages of a prompt. It must never know which model reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from ..engine.base import Message
+from ..store import StoredMessage
+from .fast import with_hints
+
+
+def prompt_messages(system: str, branch: Sequence[StoredMessage], hints: Sequence[str]) -> list[Message]:
+    """The branch as the engine takes it, with the hints at the end of the last message.
+
+    What the model wrote goes in as the very tokens it wrote.
+    """
+    messages = [Message("system", system)] if system else []
+    answered = list(_without_unanswered(branch))
+    for place, stored in enumerate(answered):
+        last = place == len(answered) - 1
+        if stored.role == "assistant":
+            messages.append(Message("assistant", stored.content, token_ids=_written(stored)))
+        elif stored.role in ("user", "tool"):
+            role: Literal["user", "tool"] = "user" if stored.role == "user" else "tool"
+            messages.append(Message(role, with_hints(stored.content, hints) if last else stored.content))
+    return messages
+
+
+def _without_unanswered(branch: Sequence[StoredMessage]) -> Iterator[StoredMessage]:
+    """Leave out replies that failed before their first word, and the questions they left unanswered."""
+    for place, stored in enumerate(branch):
+        following = branch[place + 1] if place + 1 < len(branch) else None
+        if not any(m is not None and m.role == "assistant" and not m.content for m in (stored, following)):
+            yield stored
+
+
+def _written(stored: StoredMessage) -> tuple[int, ...]:
+    # A reply that a stop string cut short holds more tokens than text: it goes in as text.
+    return () if stored.sampling.get("stop") else stored.response_ids

@@ -1,0 +1,45 @@
+"""Fast memory: what stands in the prompt, and which hint makes way for which."""
+
+from __future__ import annotations
+
+import pytest
+
+from claw_local.memory.fast import remember, replaces, with_hints
+from claw_local.paths import Paths
+from claw_local.store import Store
+
+
+def test_hints_stand_at_the_end_of_the_question() -> None:
+    assert with_hints("Why is the sky blue?", []) == "Why is the sky blue?"
+    assert with_hints("Why?", ["no lists", "Be brief!"]) == "Why?\n\nno lists. Be brief!"
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        ("Please do not use lists.", "please do not use lists", True),
+        ("No bullet points, please.", "Don't use lists.", True),
+        ("Use bullet points from now on.", "No lists please.", True),
+        ("No bullet points, please.", "At most two sentences.", False),
+        ("Call me Sam, always.", "No lists please.", False),
+        ("Be warm and kind to me", "Be warm and kind to me please", True),
+    ],
+)
+def test_a_hint_makes_way_for_one_that_says_the_same_or_the_opposite(new: str, old: str, expected: bool) -> None:
+    assert replaces(new, old) is expected
+
+
+def test_remembering_drops_what_is_replaced_and_keeps_the_rest(home: Paths) -> None:
+    store = Store(home)
+    lists = store.hints.add("Don't use lists.")
+    short = store.hints.add("At most two sentences.")
+    new = store.hints.add("No bullet points, please.")
+    assert [hint.id for hint in remember(store, new)] == [lists.id]
+    assert [hint.id for hint in store.hints.list()] == [new.id, short.id]
+
+
+def test_a_hint_for_one_turn_replaces_nothing(home: Paths) -> None:
+    store = Store(home)
+    store.hints.add("Don't use lists.")
+    new = store.hints.add("Don't use lists.", scope="turn")
+    assert remember(store, new) == []

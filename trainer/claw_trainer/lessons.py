@@ -1,0 +1,77 @@
+"""From stored turns to token ids: what the trainer learns from, and what the gate asks. It must never know about torch.
+
+Prompts are rendered through the engine, with the replies as the very tokens the model wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from claw_local.engine.base import Engine
+from claw_local.memory import fast
+from claw_local.memory.prompt import prompt_messages
+from claw_local.signals.turns import Turn
+from claw_local.store import Store
+
+PROMPT_TOKENS = 768
+"""Longest prompt that is trained on; older turns of a longer chat are left out."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A turn as token ids.
+
+    Attributes:
+        turn: where it comes from.
+        prompt_ids: [T] the prompt without hints: what the policy must do well on.
+        hinted_ids: [T'] the prompt with the wishes in it: what the teacher sees; None if there are none.
+    """
+
+    turn: Turn
+    prompt_ids: tuple[int, ...]
+    hinted_ids: tuple[int, ...] | None
+
+
+def active_hints(store: Store, engine: Engine, budget_tokens: int) -> list[str]:
+    """The wishes that hold in every chat, oldest first."""
+    hints = fast.choose(store, chat_id=None, budget_tokens=budget_tokens, count=lambda text: len(engine.tokenize(text)))
+    return [hint.text for hint in hints]
+
+
+def lessons_of(store: Store, engine: Engine, turns: Sequence[Turn], hints: Sequence[str]) -> list[Lesson]:
+    """Render turns. The teacher of a turn sees the hints that hold everywhere, and the turn's own."""
+    found = []
+    for turn in turns:
+        wishes = [*hints, *_own_wishes(turn, hints)]
+        plain = _prompt_ids(store, engine, turn, [])
+        hinted = _prompt_ids(store, engine, turn, wishes) if wishes else None
+        if plain is not None:
+            found.append(Lesson(turn, plain, hinted))
+    return found
+
+
+def _own_wishes(turn: Turn, hints: Sequence[str]) -> list[str]:
+    wishes = []
+    if turn.hint and not any(fast.replaces(hint, turn.hint) for hint in hints):
+        wishes.append(turn.hint)
+    if turn.demonstration:
+        # The same model, shown the text the person put in place of its own, is the teacher (SDFT, arXiv 2601.19897).
+        wishes.append(
+            f'This is an answer I would like: "{turn.demonstration}" Answer in your own words in the same way'
+        )
+    return wishes
+
+
+def _prompt_ids(store: Store, engine: Engine, turn: Turn, hints: Sequence[str]) -> tuple[int, ...] | None:
+    """None: even the last message alone is too long to train on."""
+    system = store.chats.get(turn.reply.chat_id).system
+    history = list(turn.history)
+    while history:
+        ids = engine.render(prompt_messages(system, history, hints)).token_ids
+        if len(ids) <= PROMPT_TOKENS:
+            return ids
+        # Drop up to and including the oldest reply, so that what is left begins with a question.
+        first_reply = next((n for n, message in enumerate(history) if message.role == "assistant"), len(history) - 1)
+        history = history[first_reply + 1 :]
+    return None

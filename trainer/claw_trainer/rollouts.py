@@ -1,0 +1,98 @@
+"""Fresh answers to the person's own questions, drawn from the policy as it is served (hindsight replay, DESIGN §5).
+
+It must never know how a step is computed: it gives samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from claw_local.engine.base import AdapterSlot, Engine, Sampling
+from claw_local.signals.checks import Check, score
+
+from .batches import Sample
+from .lessons import Lesson
+
+
+class Practice:
+    """Chooses questions and samples answers to them.
+
+    Questions whose answers still miss the wishes come up more often: each is drawn in proportion to how far its last
+    score was from the best, plus a little, so that none is forgotten.
+    """
+
+    def __init__(self, lessons: Sequence[Lesson], checks: Sequence[Check], *, max_tokens: int, seed: int) -> None:
+        self._lessons = list(lessons)
+        self._checks = list(checks)
+        self._random = np.random.default_rng(seed)
+        self._need = np.ones(len(self._lessons))
+        self._sampling = Sampling(
+            max_tokens=max_tokens, temperature=1.0, top_p=1.0, top_k=0, min_p=0.0, repeat_penalty=1.0
+        )
+        self.scores: list[float] = []
+        """Mean score of each round's answers, for those that have checks."""
+
+    def round(self, engine: Engine, adapter: Path | None, count: int) -> list[Sample]:
+        """Sample `count` answers with this GGUF LoRA (None: the base) and make samples of them."""
+        if not self._lessons or count == 0:
+            return []
+        chosen = self._choose(count)
+        engine.set_adapters([AdapterSlot(adapter)] if adapter else [])
+        drawn = Sampling(**{**self._sampling.__dict__, "seed": int(self._random.integers(2**31))})
+        answers = engine.generate_many([self._lessons[n].prompt_ids for n in chosen], drawn)
+        samples, scores = [], []
+        for n, answer in zip(chosen, answers, strict=True):
+            if not answer.response_ids:
+                continue
+            reward = score(answer.text, self._checks)
+            if reward is not None:
+                scores.append(reward)
+                self._need[n] = 0.5 * self._need[n] + 0.5 * (1.0 - reward) / 2
+            lesson = self._lessons[n]
+            if reward is None and lesson.hinted_ids is None:
+                continue  # Nothing says how it should have been.
+            samples.append(
+                Sample(
+                    prompt_ids=lesson.prompt_ids,
+                    response_ids=tuple(answer.response_ids),
+                    teacher_prompt_ids=lesson.hinted_ids,
+                    behaviour_logprobs=tuple(answer.logprobs),
+                    score=reward,
+                )
+            )
+        if scores:
+            self.scores.append(float(np.mean(scores)))
+        return samples
+
+    def _choose(self, count: int) -> list[int]:
+        weights = self._need + 0.15
+        chosen: list[int] = []
+        while len(chosen) < count:  # Each question once before any comes up twice.
+            size = min(count - len(chosen), len(self._lessons))
+            chosen += self._random.choice(len(self._lessons), size, replace=False, p=weights / weights.sum()).tolist()
+        return chosen
+
+
+def stored_samples(lessons: Sequence[Lesson]) -> list[Sample]:
+    """The judged replies themselves, as samples: hint and score, hint only, or score only."""
+    samples = []
+    for lesson in lessons:
+        reply = lesson.turn.reply
+        own_wish = bool(lesson.turn.hint or lesson.turn.demonstration)
+        teacher = lesson.hinted_ids if own_wish else None
+        if not lesson.turn.score and teacher is None:
+            continue
+        samples.append(
+            Sample(
+                prompt_ids=lesson.prompt_ids,
+                response_ids=reply.response_ids,
+                teacher_prompt_ids=teacher,
+                behaviour_logprobs=reply.logprobs if len(reply.logprobs) == len(reply.response_ids) else None,
+                score=float(lesson.turn.score) if lesson.turn.score else None,
+                message_id=reply.id,
+            )
+        )
+    return samples

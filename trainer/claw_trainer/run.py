@@ -1,0 +1,252 @@
+"""One learning run, from the person's chats to an adapter that the gate has looked at. Reads top to bottom.
+
+Left out on purpose: pausing and resuming, and any choice of when to run: the run is short, and who starts it decides.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from claw_local.adapters import gate, gguf, measuring
+from claw_local.adapters.registry import file_sha256, slots
+from claw_local.engine.base import AdapterSlot, Engine, Message, Sampling
+from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.errors import LearnError
+from claw_local.files import write_whole
+from claw_local.idle.job import LearnResult
+from claw_local.judge.background import judge_turn
+from claw_local.judge.judge import Judge
+from claw_local.memory import fast
+from claw_local.paths import Paths
+from claw_local.settings import Settings
+from claw_local.signals import turns
+from claw_local.signals.checks import Check, infer_checks
+from claw_local.store import AdapterRecord, Store
+
+from .lessons import Lesson, active_hints, lessons_of
+from .rollouts import Practice, stored_samples
+
+Report = Callable[[str, float, str], None]
+
+LENGTH_CHECKS = frozenset({"max_sentences", "max_words", "min_words", "min_sentences"})
+PROBES = 14
+"""Most questions the gate asks; the person's own come first."""
+
+
+def read_request(path: Path) -> tuple[Path, Settings]:
+    """The model and the settings, as the core wrote them down for this run."""
+    request = json.loads(path.read_text("utf-8"))
+    return Path(request["model"]), Settings.model_validate(request["settings"])
+
+
+def run(store: Store, paths: Paths, settings: Settings, model: Path, run_id: int) -> None:
+    """Judge, practise, train, ask the gate, and put the adapter into use if it lets it.
+
+    Raises:
+        LearnError: nothing to learn, or a number stopped being finite. The adapter in use stays in use.
+    """
+    started = time.perf_counter()
+
+    def report(phase: str, fraction: float, detail: str = "") -> None:
+        store.runs.progress(run_id, phase, fraction, detail)
+
+    report("loading", 0.0, "the model")
+    engine = LlamaCppEngine.open(model, settings.model, cache_dir=paths.data)
+    try:
+        result = _run(store, paths, settings, engine, run_id, report)
+    finally:
+        engine.close()
+    result = replace(result, seconds=round(time.perf_counter() - started, 2))
+    detail = "" if result.accepted else result.reason
+    store.runs.finish(run_id, "done", result=asdict(result), adapter_id=result.adapter or None, detail=detail)
+
+
+def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id: int, report: Report) -> LearnResult:
+    learning = settings.learning
+
+    # What was said since the last run, judged.
+    judge = Judge(engine)
+    waiting = turns.waiting(store)
+    for n, turn in enumerate(waiting):
+        report("judging", 0.02, f"{n + 1} of {len(waiting)}")
+        judge_turn(store, judge, turn)
+
+    # What there is to learn from: lessons to train on, lessons held out for the gate, and the wishes of now.
+    used = {sample.message_id for sample in store.samples.list() if sample.times_used}
+    everything = [turn for turn in turns.pair(store) if turn.is_lesson or turn.only_turn]
+    fresh = [turn for turn in everything if turn.is_lesson and turn.reply.id not in used]
+    if not fresh:
+        raise LearnError(
+            "There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you."
+        )
+    for turn in everything:
+        store.samples.put(turn.reply.id, turn.split, turn.score, turn.hint)
+    hints = active_hints(store, engine, settings.memory.budget_tokens) if settings.memory.enabled else []
+    checks = infer_checks(hints)
+    lessons = lessons_of(store, engine, everything, hints)
+    train = [lesson for lesson in lessons if lesson.turn.split == "train"]
+    held_out = [lesson for lesson in lessons if lesson.turn.split == "held-out" and lesson.turn.is_lesson]
+    if not any(lesson.turn.is_lesson for lesson in train):
+        train, held_out = lessons, []  # Too few to hold any out: the shipped prompts decide alone.
+
+    parent = store.adapters.active(engine.info.sha256)
+    folder = paths.adapters / f"run-{run_id}"
+    folder.mkdir(mode=0o700)
+    try:
+        trained = _train(settings, engine, train, checks, parent, folder, report)
+        candidate = AdapterSlot(folder / "adapter.gguf")
+        report("gate", 0.85, "asking questions it never trained on")
+        verdict = _gate(settings, engine, held_out, hints, checks, slots(parent), candidate, report)
+        write_whole(folder / "gate.json", json.dumps(verdict.as_json(), indent=2).encode())
+        write_whole(folder / "gate.md", verdict.as_markdown().encode())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+    # Registered and, if it passed, in use, in one transaction.
+    lineage = sorted({lesson.turn.reply.id for lesson in train} | set(parent.lineage if parent else ()))
+    with store.database.write():
+        record = store.adapters.add(
+            parent_id=parent.id if parent else 0,
+            model_sha256=engine.info.sha256,
+            architecture=engine.info.architecture,
+            peft_dir=str(folder / "peft"),
+            gguf_path=str(folder / "adapter.gguf"),
+            sha256={name: file_sha256(folder / name) for name in ("adapter.gguf", "peft/adapter_model.safetensors")},
+            recipe={**learning.model_dump(), "hints": hints, "checks": [check.describe() for check in checks]},
+            metrics={"steps": trained["history"], "gate": verdict.as_json()},
+            lineage=lineage,
+            state="candidate" if verdict.accepted else "rejected",
+            reason=verdict.reason,
+        )
+        if verdict.accepted:
+            store.adapters.activate(record.id, engine.info.sha256)
+            store.samples.count_use(lesson.turn.reply.id for lesson in lessons)
+    return LearnResult(
+        adapter=record.id,
+        accepted=verdict.accepted,
+        reason=verdict.reason,
+        samples=trained["samples"],
+        steps=trained["steps"],
+        seconds=0.0,
+        gate=verdict.as_json(),
+    )
+
+
+def _train(
+    settings: Settings,
+    engine: Engine,
+    lessons: Sequence[Lesson],
+    checks: Sequence[Check],
+    parent: AdapterRecord | None,
+    folder: Path,
+    report: Report,
+) -> dict[str, Any]:
+    """Several small steps, each on fresh answers and on stored turns. Leaves `peft/` and `adapter.gguf` behind."""
+    report("loading", 0.05, "the trainer")
+    from .policy import Policy
+    from .step import Objective, Trainer
+    from .weights import load_base
+
+    learning = settings.learning
+    base = engine.info.path
+    policy = Policy(
+        load_base(base),
+        rank=learning.rank,
+        alpha=learning.alpha,
+        seed=learning.seed,
+        parent=Path(parent.peft_dir) if parent else None,
+    )
+    objective = Objective(
+        method=learning.method,
+        top_k=learning.top_k,
+        w_rl=learning.w_rl,
+        w_opd=learning.w_opd,
+        clip_low=learning.clip_low,
+        clip_high=learning.clip_high,
+        kl_base=learning.kl_base,
+        importance_cap=learning.importance_cap,
+    )
+    trainer = Trainer(policy, objective, learning_rate=learning.learning_rate)
+    practice = Practice(lessons, checks, max_tokens=learning.rollout_tokens, seed=learning.seed)
+    stored = stored_samples(lessons)
+    random = np.random.default_rng(learning.seed + 1)
+    current: Path | None = Path(parent.gguf_path) if parent else None
+    history: list[dict[str, float]] = []
+    seen = 0
+    for step in range(learning.steps):
+        where = f"step {step + 1} of {learning.steps}"
+        fraction = 0.08 + 0.77 * step / learning.steps
+        report("practising", fraction, f"{where}: fresh answers")
+        samples = practice.round(engine, current, learning.rollouts)
+        size = min(learning.replay, len(stored))
+        samples += [stored[n] for n in random.choice(len(stored), size, replace=False)] if size else []
+        if not samples:
+            raise LearnError(
+                "Nothing of what was said tells how an answer should have been. Say what you would like different."
+            )
+        report("training", fraction + 0.3 / learning.steps, f"{where}: {len(samples)} samples")
+        metrics = trainer.step(samples)
+        seen += len(samples)
+        history.append({**metrics, **({"score": practice.scores[-1]} if practice.scores else {})})
+        current = _export(policy, folder, base)
+    return {"samples": seen, "steps": learning.steps, "history": history}
+
+
+def _export(policy: Any, folder: Path, base: Path) -> Path:
+    """The policy of now as PEFT files and as a GGUF LoRA."""
+    peft_dir = policy.save(folder / "peft")
+    return gguf.convert_lora(peft_dir, base, folder / "adapter.gguf")
+
+
+def _gate(
+    settings: Settings,
+    engine: Engine,
+    held_out: Sequence[Lesson],
+    hints: Sequence[str],
+    checks: Sequence[Check],
+    current: Sequence[AdapterSlot],
+    candidate: AdapterSlot,
+    report: Report,
+) -> gate.GateReport:
+    """Put held-out turns and shipped neutral prompts to both adapters, and decide."""
+    questions = [
+        measuring.Question(
+            text=lesson.turn.question,
+            prompt_ids=lesson.prompt_ids,
+            hinted_ids=lesson.hinted_ids,
+            held_out=True,
+            response_ids=lesson.turn.reply.response_ids,
+            score=lesson.turn.score or 0,
+        )
+        for lesson in held_out[:PROBES]
+    ]
+    for text in measuring.shipped_prompts("neutral")[: max(0, PROBES - len(questions))]:
+        plain = engine.render([Message("user", text)]).token_ids
+        hinted = engine.render([Message("user", fast.with_hints(text, hints))]).token_ids if hints else None
+        questions.append(measuring.Question(text=text, prompt_ids=plain, hinted_ids=hinted, held_out=False))
+    sampling = Sampling(
+        **{**settings.sampling.model_dump(), "max_tokens": settings.learning.rollout_tokens},
+        seed=settings.learning.seed,
+    )
+    probes = measuring.measure(
+        engine,
+        questions,
+        current=current,
+        candidate=[candidate],
+        checks=checks,
+        sampling=sampling,
+        report=lambda fraction, words: report("gate", 0.85 + 0.12 * fraction, words),
+    )
+    report("gate", 0.97, "distance to the base model")
+    distance = measuring.distance_to_base(engine, [candidate], sampling)
+    length_wished = any(check.kind in LENGTH_CHECKS for check in checks)
+    return gate.decide(probes, kl_base=distance, length_wished=length_wished, bounds=settings.gate)
