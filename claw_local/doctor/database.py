@@ -1,0 +1,83 @@
+"""Is the database whole? Read through plain sqlite3, read-only: the store itself would migrate it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+from ..paths import Paths
+from ..store.migrations import MIGRATIONS
+from .check import Check, size, tidy
+
+TIMEOUT_S = 10.0
+SHOWN = 3
+
+
+def check_database(paths: Paths) -> Check:
+    """integrity_check, foreign_key_check, and whether a newer claw-local wrote it."""
+    path = paths.database
+    if not path.exists():
+        return Check("database", "ok", "not made yet; the first chat makes it")
+    try:
+        connection = sqlite3.connect(f"file:{quote(path.as_posix())}?mode=ro", uri=True, timeout=TIMEOUT_S)
+        try:
+            return _judge(path, paths, connection)
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "not a database" in text or "malformed" in text:
+            return _damaged(paths, text)
+        if "locked" in text or "busy" in text:
+            return Check(
+                "database",
+                "warning",
+                f"{tidy(path)} is locked by another program",
+                "Close it, then ask the doctor again.",
+            )
+        return Check(
+            "database",
+            "problem",
+            f"{tidy(path)} cannot be read: {text}",
+            "Make the file, and the folder it lies in, readable and writable by you.",
+        )
+
+
+def _judge(path: Path, paths: Paths, connection: sqlite3.Connection) -> Check:
+    faults = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({SHOWN})") if row[0] != "ok"]
+    if faults:
+        return _damaged(paths, "; ".join(fault.splitlines()[0] for fault in faults))
+    strays = connection.execute("PRAGMA foreign_key_check").fetchmany(SHOWN)
+    if strays:
+        tables = ", ".join(sorted({str(row[0]) for row in strays}))
+        return _damaged(paths, f"rows that point at nothing in: {tables}")
+    newer = [name for name in _applied(connection) if name not in {step.__name__ for step in MIGRATIONS}]
+    if newer:
+        return Check(
+            "database",
+            "problem",
+            f"{tidy(path)} was written by a newer claw-local (it knows {newer[0]})",
+            "Update claw-local; nothing in the file was changed.",
+        )
+    return Check("database", "ok", f"{tidy(path)} ({size(path.stat().st_size)}) is whole")
+
+
+def _applied(connection: sqlite3.Connection) -> list[str]:
+    if (
+        connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations'").fetchone()
+        is None
+    ):
+        return []
+    return [str(row[0]) for row in connection.execute("SELECT name FROM migrations")]
+
+
+def _damaged(paths: Paths, what: str) -> Check:
+    copies = sorted(paths.backups.glob("*.db")) if paths.backups.is_dir() else []
+    back = f"put back the newest copy ({tidy(copies[-1])})" if copies else "start afresh (there is no backup copy yet)"
+    return Check(
+        "database",
+        "problem",
+        f"{tidy(paths.database)} is damaged: {what}",
+        f"Close claw-local, move the file and its -wal and -shm away, then {back}.",
+    )

@@ -1,0 +1,1 @@
+"""The steps behind packaging/bootstrap.py. Standard library only; knows nothing of what claw-local does."""

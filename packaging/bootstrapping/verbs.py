@@ -1,0 +1,81 @@
+"""What bootstrap.py can be asked: chat, learn, test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .environment import Environment
+from .install import Installer
+from .progress import LiveLine
+from .remedies import BootstrapError
+
+ROOT = Path(__file__).resolve().parents[2]
+EXTRAS = {
+    "chat": frozenset({"tiny"}),
+    "learn": frozenset({"tiny", "train"}),
+    "test": frozenset({"tiny", "train", "dev"}),
+}
+USAGE = """usage: python3 packaging/bootstrap.py chat  [options of claw-local chat]
+       python3 packaging/bootstrap.py learn
+       python3 packaging/bootstrap.py test  [options of pytest]
+
+chat   sets up .venv with the embedded model and opens the chat
+learn  adds what learning needs (torch, peft, bitsandbytes) to .venv
+test   sets up everything and runs the checks and the tests; with options, only the tests
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one verb; returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(USAGE, end="")
+        return 0
+    if not arguments or arguments[0] not in EXTRAS:
+        sys.stderr.write(USAGE)
+        return 2
+    verb, rest = arguments[0], arguments[1:]
+    if verb == "learn" and rest:
+        sys.stderr.write("learn takes no options.\n" + USAGE)
+        return 2
+    environment = Environment(ROOT)
+    line = LiveLine()
+    try:
+        Installer(environment, line).ensure(EXTRAS[verb], constrained=verb == "test")
+    except BootstrapError as error:
+        line.clear()
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except OSError as error:
+        line.clear()
+        sys.stderr.write(f"Set-up stopped: {error}. Mend that, then run the same command again.\n")
+        return 1
+    except KeyboardInterrupt:
+        line.clear()
+        sys.stderr.write("Stopped. Nothing is broken: the same command goes on from what is already there.\n")
+        return 130
+    python = str(environment.python)
+    if verb == "chat":
+        return hand_over([python, "-m", "claw_local", "chat", *rest])
+    if verb == "test":
+        return hand_over([python, str(ROOT / "packaging" / "check.py"), *rest])
+    command = environment.python.parent / "claw-local"
+    print(f"Learning is installed. It stays off until you say: {os.path.relpath(command)} learn on")
+    return 0
+
+
+def hand_over(command: list[str]) -> int:
+    """Become that command; on Windows, where a process cannot, run it and pass its exit status on."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name == "posix":
+        os.execv(command[0], command)
+    try:
+        return subprocess.call(command)
+    except KeyboardInterrupt:
+        return 130
