@@ -11,6 +11,7 @@ from ..errors import UsageError
 
 
 def chat(
+    ctx: typer.Context,
     chat_id: int | None = typer.Option(None, "--chat", help="Open this chat."),
     model: Path | None = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings."),
 ) -> None:
@@ -19,4 +20,5 @@ def chat(
         raise UsageError('`claw-local chat` needs a terminal. In scripts and pipes use: claw-local ask "…"')
     from claw_app import run
 
-    run(model=model, chat_id=chat_id)
+    debug = bool(ctx.find_root().params.get("debug"))
+    raise typer.Exit(run(model=model, chat_id=chat_id, debug=debug))

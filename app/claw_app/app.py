@@ -1,0 +1,201 @@
+"""The app: opens the assistant, shows the chat's screen, and leaves. It must never hold what the assistant knows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from textual.app import App, SystemCommand
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+
+from claw_local.errors import ClawError
+
+from .background import Background
+from .commands import COMMANDS
+from .screens.ask import Confirm
+from .screens.chat import ChatScreen
+from .screens.help import Help
+from .text import clean
+from .themes import DARK, LIGHT
+
+if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
+
+T = TypeVar("T")
+_STYLES = Path(__file__).parent / "styles"
+_TWICE_S = 2.0
+
+
+class ClawApp(App[None]):
+    """The chat in the terminal.
+
+    Args:
+        open_assistant: called once, in a thread, after the first paint.
+        chat_id: the chat to open first; None opens a new one.
+        debug: let unexpected errors through with their traceback.
+    """
+
+    TITLE = "claw-local"
+    CSS_PATH: ClassVar[list[str | PurePath]] = [
+        _STYLES / "chat.tcss",
+        _STYLES / "messages.tcss",
+        _STYLES / "dialogs.tcss",
+    ]
+    CLOSE_TIMEOUT = 0.5
+
+    def __init__(
+        self, open_assistant: Callable[[], Assistant], *, chat_id: int | None = None, debug: bool = False
+    ) -> None:
+        super().__init__()
+        self.background = Background()
+        self.watcher = Background()
+        self.debug_errors = debug
+        self.opening_error: BaseException | None = None
+        self.loaded = False
+        self.leaving = False
+        self._open_assistant = open_assistant
+        self._first_chat = chat_id
+        self._opened: asyncio.Future[Assistant] | None = None
+        self._interrupted_at = 0.0
+
+    @property
+    def main(self) -> ChatScreen:
+        """The chat's screen, also while a dialog covers it."""
+        return next(screen for screen in self.screen_stack if isinstance(screen, ChatScreen))
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The chat is the first screen, so that it is the first thing painted."""
+        return ChatScreen(self._first_chat)
+
+    def on_load(self) -> None:
+        self._opened = asyncio.get_running_loop().create_future()
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = DARK.name
+
+    # The assistant
+
+    async def open(self) -> Assistant | None:
+        """Open the assistant. On failure the app ends, `opening_error` says why, and None is returned."""
+
+        def opening() -> Assistant:
+            assistant = self._open_assistant()
+            try:
+                if self._first_chat is not None:
+                    assistant.chat(self._first_chat)
+            except ClawError:
+                assistant.close()
+                raise
+            return assistant
+
+        try:
+            assistant = await self.background.slow(opening)
+        except Exception as error:
+            self.opening_error = error
+            self.exit(return_code=getattr(error, "exit_code", 1))
+            return None
+        self.loaded = assistant.loaded
+        cast("asyncio.Future[Assistant]", self._opened).set_result(assistant)
+        return assistant
+
+    async def assistant(self) -> Assistant:
+        """The assistant, once it is open."""
+        return await asyncio.shield(cast("asyncio.Future[Assistant]", self._opened))
+
+    def take_assistant(self) -> Assistant | None:
+        """The assistant, if it was opened; to close it after the app has ended."""
+        return self._opened.result() if self._opened is not None and self._opened.done() else None
+
+    async def quick(self, function: Callable[..., T], *args: Any, **options: Any) -> T | None:
+        """Call the assistant where it cannot freeze the screen. An error is shown, and None returned."""
+        try:
+            return await self.background.quick(function, *args, **options)
+        except Exception as error:
+            self.fail(error)
+            return None
+
+    # Saying things
+
+    def sentence(self, error: BaseException) -> str:
+        """What to tell a person about an error."""
+        if isinstance(error, ClawError):
+            return str(error)
+        if self.debug_errors:
+            raise error
+        return (
+            f"Something unexpected went wrong ({type(error).__name__}: {error}). What you typed is kept. "
+            "Try again; if it happens again, start with --debug and report what it prints."
+        )
+
+    def fail(self, error: BaseException) -> None:
+        """Show an error as a notification."""
+        if not self.leaving:
+            self.say(self.sentence(error), title="That did not work", severity="error", timeout=10)
+
+    def say(self, words: str, *, title: str = "", severity: SeverityLevel = "information", timeout: float = 4) -> None:
+        """Show a notification. The words may come from anywhere: they are cleaned, and never read as markup."""
+        self.notify(clean(words), title=title, severity=severity, timeout=timeout, markup=False)
+
+    # What works everywhere
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Everything in the table of commands, every chat, and Textual's own."""
+
+        for command in COMMANDS:
+            yield SystemCommand(
+                command.title, command.help, partial(self.call_later, self.main.run_action, command.action)
+            )
+        for chat_id, title in self.main.chats.titles():
+            yield SystemCommand(
+                f"Open: {title}",
+                "Go to this chat",
+                partial(self.call_later, self.main.open_chat, chat_id),
+                discover=False,
+            )
+        for own in super().get_system_commands(screen):
+            if own.title in ("Theme", "Screenshot"):
+                yield own
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        self.push_screen(Help())
+
+    def action_toggle_theme(self) -> None:
+        """Change between dark and light."""
+        self.theme = LIGHT.name if self.current_theme.dark else DARK.name
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C: stop a reply; pressed twice, leave."""
+        now = time.monotonic()
+        if self.main.live is not None and not self.main.live.stopping:
+            self.main.action_stop()
+        elif now - self._interrupted_at < _TWICE_S:
+            self.call_later(self.action_quit)
+        else:
+            self._interrupted_at = now
+            self.say("Press Ctrl+C again to quit.", timeout=_TWICE_S)
+
+    async def action_quit(self) -> None:
+        """Leave. Only a training run is worth a question."""
+        if self.main.stop_learning is not None and not self.leaving:
+            self.run_worker(self._ask_and_leave())
+        else:
+            self._leave()
+
+    async def _ask_and_leave(self) -> None:
+        question = "A training run is on. If you quit now, it stops; the lessons stay for the next one."
+        if await self.push_screen_wait(Confirm(question, "Quit", "Stay")):
+            self._leave()
+
+    def _leave(self) -> None:
+        self.leaving = True
+        if self.main.live is not None:
+            self.main.live.cancel()
+        if self.main.stop_learning is not None:
+            self.main.stop_learning.set()
+        self.exit()

@@ -1,0 +1,64 @@
+"""Starting and leaving the app. It must never know about screens and widgets."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claw_local.errors import UsageError
+
+if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
+    from claw_local.settings import Settings
+
+CLOSE_TIMEOUT_S = 0.6
+
+
+def launch(
+    home: str | os.PathLike[str] | None,
+    *,
+    model: str | Path | None,
+    settings: Settings | None,
+    chat_id: int | None,
+    debug: bool,
+) -> int:
+    """See `claw_app.run`."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "The chat needs a terminal, and input or output is not one. "
+            'Use `claw-local ask "..."` in pipes and scripts, or run this in a terminal.'
+        )
+    from .app import ClawApp
+
+    def open_assistant() -> Assistant:
+        from claw_local.assistant import Assistant
+
+        return Assistant.open(home, model=model, settings=settings)
+
+    app = ClawApp(open_assistant, chat_id=chat_id, debug=debug)
+    app.run()
+    return leave(app.take_assistant(), app.return_code or 0, app.opening_error)
+
+
+def leave(assistant: Assistant | None, status: int, error: BaseException | None = None) -> int:
+    """Close the assistant, but let nobody wait for a model that is still loading.
+
+    What has been said is in the database already, so a computation that cannot be interrupted may be left where it is.
+
+    Raises:
+        BaseException: `error`, if there is one.
+    """
+    if assistant is not None:
+        closing = threading.Thread(target=assistant.close, daemon=True, name="close")
+        closing.start()
+        closing.join(CLOSE_TIMEOUT_S)
+        if closing.is_alive():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    if error is not None:
+        raise error
+    return status

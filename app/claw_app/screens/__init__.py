@@ -1,0 +1,1 @@
+"""What fills the terminal: the chat, and the dialogs over it."""

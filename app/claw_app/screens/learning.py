@@ -1,0 +1,129 @@
+"""The learning switch and a training run, as seen from the chat's screen."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.message import Message
+from textual.screen import Screen
+
+from ..text import count
+from ..widgets.learn_bar import LearnBar
+from ..widgets.top_bar import TopBar
+from ..widgets.welcome import Welcome
+from .ask import Confirm
+
+if TYPE_CHECKING:
+    from claw_local.idle.job import LearnResult, Progress
+
+    from ..app import ClawApp
+    from ..widgets.status_line import StatusLine
+
+
+class LearningActions(Screen[None]):
+    """Turns learning on and off, starts a run and stops it, and keeps the status line true."""
+
+    if TYPE_CHECKING:
+        status: StatusLine
+        top: TopBar
+
+        @property
+        def claw(self) -> ClawApp: ...
+
+    @dataclass
+    class Advanced(Message):
+        """The run is further on; comes from its thread."""
+
+        progress: Progress
+
+    stop_learning: threading.Event | None = None
+    """Set to stop the run that was started here; None while there is none."""
+    _asking = 0
+
+    async def refresh_status(self) -> None:
+        """Ask how learning stands, and show it."""
+        if self.claw.leaving:
+            return
+        assistant = await self.claw.assistant()
+        # A lane of its own: the first question about a big model reads the whole file to know its hash.
+        self._asking += 1
+        try:
+            state = await self.claw.watcher.quick(assistant.learn.status)
+        except Exception as error:
+            self.claw.fail(error)
+        else:
+            self.status.state = state
+            self.top.set_learning(state.enabled)
+        finally:
+            self._asking -= 1
+
+    async def poll_status(self) -> None:
+        """The same, unless the last question is still unanswered: other programs change these things too."""
+        if not self._asking:
+            await self.refresh_status()
+
+    async def action_toggle_learning(self) -> None:
+        """Turn learning on or off."""
+        assistant = await self.claw.assistant()
+        await self._turn(not await self.claw.quick(lambda: assistant.learn.enabled))
+
+    @on(TopBar.Turned)
+    async def _turned(self, event: TopBar.Turned) -> None:
+        await self._turn(event.on)
+
+    async def _turn(self, on: bool) -> None:
+        assistant = await self.claw.assistant()
+        await self.claw.quick(assistant.learn.on if on else assistant.learn.off)
+        await self.refresh_status()
+        enabled = self.status.state.enabled if self.status.state is not None else on
+        for welcome in self.query(Welcome):
+            welcome.tell(first=welcome.first, learning=enabled, home=str(assistant.paths.data))
+        self.claw.say(
+            "Learning is on: what you say about a reply teaches the assistant."
+            if enabled
+            else "Learning is off: nothing you say from now on trains the assistant."
+        )
+
+    def action_learn_now(self) -> None:
+        """Start a training run; while one is on, ask whether to stop it."""
+        self.run_worker(self._learn() if self.stop_learning is None else self._stop_learning())
+
+    async def _stop_learning(self) -> None:
+        stop = self.stop_learning
+        question = "Stop learning? What this run has learned so far is thrown away; the lessons stay."
+        if stop is not None and await self.app.push_screen_wait(Confirm(question, "Stop", "Go on")):
+            stop.set()
+
+    async def _learn(self) -> None:
+        stop = self.stop_learning = threading.Event()
+        bar = self.query_one(LearnBar)
+        bar.begin()
+        try:
+            assistant = await self.claw.assistant()
+            result = await self.claw.background.slow(
+                assistant.learn.now, lambda progress: self.post_message(self.Advanced(progress)), stop
+            )
+        except Exception as error:
+            self.claw.fail(error)
+        else:
+            self._tell(result)
+        finally:
+            self.stop_learning = None
+            bar.end()
+        await self.refresh_status()
+
+    def _tell(self, result: LearnResult) -> None:
+        work = f"{count(result.steps, 'step')} on {count(result.samples, 'sample')} in {result.seconds:.0f} s"
+        if result.accepted:
+            words = f"Adapter {result.adapter} is in use from your next message on. {result.reason} ({work})"
+            self.claw.say(words, title="Learned", timeout=12)
+        else:
+            words = f"The assistant stays as it was. {result.reason} ({work})"
+            self.claw.say(words, title="Nothing changed", severity="warning", timeout=12)
+
+    @on(Advanced)
+    def _advanced(self, event: Advanced) -> None:
+        self.query_one(LearnBar).advance(event.progress)

@@ -1,0 +1,105 @@
+"""What a person can say about a reply: thumbs, hints, their own version. Part of the chat's screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from textual import on
+from textual.screen import Screen
+
+from ..widgets.bubbles import Bubble
+from .ask import AskLine, AskText
+
+if TYPE_CHECKING:
+    from ..app import ClawApp
+    from ..widgets.transcript import Transcript
+
+_OPENED = ("http://", "https://", "mailto:")
+
+
+class ReplyActions(Screen[None]):
+    """The actions on the reply in focus, or else the last one."""
+
+    if TYPE_CHECKING:
+        transcript: Transcript
+        chat_id: int | None
+
+        @property
+        def claw(self) -> ClawApp: ...
+        async def refresh_status(self) -> None: ...
+        async def open_chat(self, chat_id: int | None) -> None: ...
+
+    def _reply(self) -> Bubble | None:
+        bubble = self.transcript.chosen()
+        if bubble is None:
+            self.claw.say("There is no reply here yet.")
+        elif bubble.state == "streaming":
+            self.claw.say("This reply is still being written. Esc stops it.")
+            return None
+        return bubble
+
+    async def _give(self, bubble: Bubble, verdict: Literal["good", "bad"] | None, **said: Any) -> bool:
+        assistant = await self.claw.assistant()
+        if await self.claw.quick(assistant.feedback, bubble.message_id, verdict, **said) is None:
+            return False
+        signals = await self.claw.quick(assistant.signals, [bubble.message_id])
+        bubble.mark((signals or {}).get(bubble.message_id, ()))
+        await self.refresh_status()
+        return True
+
+    async def action_good(self) -> None:
+        """Mark the reply as good."""
+        bubble = self._reply()
+        if bubble is not None and await self._give(bubble, "good"):
+            self.claw.say("Marked as good.")
+
+    async def action_bad(self) -> None:
+        """Mark the reply as bad."""
+        bubble = self._reply()
+        if bubble is not None and await self._give(bubble, "bad"):
+            self.claw.say("Marked as bad. F4 says what it should have been like.")
+
+    def action_hint(self) -> None:
+        """Say what the reply should have been like."""
+        bubble = self._reply()
+        if bubble is not None:
+            self.run_worker(self._hint(bubble))
+
+    async def _hint(self, bubble: Bubble) -> None:
+        hint = await self.app.push_screen_wait(
+            AskLine(
+                "What should this reply have been like?", bubble.hint, "for example: at most two sentences, no lists"
+            )
+        )
+        if hint is not None and await self._give(bubble, "bad", hint=hint):
+            self.claw.say("The hint is kept, and helps from your next message on.")
+
+    def action_edit(self) -> None:
+        """Write the reply as it should have been."""
+        bubble = self._reply()
+        if bubble is not None:
+            self.run_worker(self._edit(bubble))
+
+    async def _edit(self, bubble: Bubble) -> None:
+        text = await self.app.push_screen_wait(AskText("The reply as you want it", bubble.raw))
+        if text is None or text == bubble.raw.strip():
+            return
+        if await self._give(bubble, None, edit=text):
+            await self.open_chat(self.chat_id)
+            self.claw.say("Your version is kept as an example.")
+
+    def action_copy(self) -> None:
+        """Copy the reply to the clipboard."""
+        bubble = self._reply()
+        if bubble is not None:
+            self.app.copy_to_clipboard(bubble.raw)
+            self.claw.say("The reply is copied.")
+
+    @on(Bubble.LinkOpened)
+    def _link(self, event: Bubble.LinkOpened) -> None:
+        # A reply's link is the model's invention: nothing but web and mail addresses is handed to the system.
+        if event.href.startswith(_OPENED):
+            self.app.open_url(event.href)
+            self.claw.say(f"Opening {event.href}")
+        else:
+            self.claw.say(f"This link is not a web address: {event.href}")

@@ -1,0 +1,89 @@
+"""Text made fit for a terminal and for people. It must never know where the text comes from."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+
+# ECMA-48 control sequences, control strings (OSC, DCS, SOS, PM, APC) and two-character escapes, 7-bit and 8-bit.
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,2048}(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+# The beginning of one of these, of a character reference, or of a line end, at the end of a piece.
+_UNFINISHED = re.compile(
+    r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,2048}\x1b?"
+    r"|\x1b[ -/]*"
+    r"|&#?[xX]?[0-9a-fA-F]{0,8}"
+    r"|\r)\Z"
+)
+# C0 (without tab and newline), DEL, C1, and the invisible marks that reorder what is read.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Numeric references that Markdown would turn back into such characters.
+_REFERENCE = re.compile(r"&#(?:x0*(?:d|202[a-e]|206[6-9])|0*(?:13|823[4-8]|829[4-7]));", re.IGNORECASE)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SHOWN_CHARACTERS = 6000
+_SHOWN_LINES = 60
+
+
+def clean(text: str) -> str:
+    """Take out what could drive a terminal: escape sequences, control characters, lone surrogates. Keep \\n, \\t."""
+    text = _SEQUENCE.sub("", text.replace("\r\n", "\n"))
+    text = _CONTROL.sub("", text.replace("\r", "\n"))
+    return _SURROGATE.sub("\ufffd", _REFERENCE.sub("\ufffd", text))
+
+
+def one_line(text: str) -> str:
+    """Clean text with every run of white space as one space."""
+    return " ".join(clean(text).split())
+
+
+class Cleaner:
+    """`clean` for text that comes in pieces: an escape sequence cut in two is still taken out whole."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Clean a piece; what may be the start of an escape sequence waits for the next one."""
+        text = self._held + piece
+        unfinished = _UNFINISHED.search(text)
+        cut = unfinished.start() if unfinished is not None else len(text)
+        self._held = text[cut:]
+        return clean(text[:cut])
+
+    def flush(self) -> str:
+        """What was still held back, cleaned."""
+        text, self._held = self._held, ""
+        return clean(text)
+
+
+def excerpt(text: str, limit: int = _SHOWN_CHARACTERS, lines: int = _SHOWN_LINES) -> str:
+    """The beginning of a long text, with a line that says how much follows. A terminal need not draw a megabyte."""
+    shown = "".join(text[:limit].splitlines(keepends=True)[:lines])
+    left = len(text) - len(shown)
+    return f"{shown.rstrip()}\n… and {left:,} more characters" if left else text
+
+
+def local_time(stamp: str) -> datetime:
+    """A stored ISO 8601 time in this machine's time zone; without a zone it is UTC. Unreadable: the epoch."""
+    try:
+        time = datetime.fromisoformat(stamp)
+    except ValueError:
+        time = datetime.fromtimestamp(0, UTC)
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return time.astimezone()
+
+
+def day_name(stamp: str, today: date) -> str:
+    """The heading a chat is listed under: Today, Yesterday or Earlier."""
+    days = (today - local_time(stamp).date()).days
+    return "Today" if days <= 0 else "Yesterday" if days == 1 else "Earlier"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: 1 lesson, 2 lessons."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

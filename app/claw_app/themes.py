@@ -1,0 +1,71 @@
+"""The colours. Textual's own themes stay available beside these two."""
+
+from __future__ import annotations
+
+from textual.theme import Theme
+
+DARK = Theme(
+    name="claw-dark",
+    primary="#e8835f",
+    secondary="#7fa8d1",
+    accent="#f0b67f",
+    foreground="#d9dde5",
+    background="#14161b",
+    surface="#1a1d24",
+    panel="#232832",
+    success="#8cc084",
+    warning="#e5c07b",
+    error="#e5707a",
+    dark=True,
+    variables={
+        "footer-background": "#14161b",
+        "footer-key-foreground": "#e8835f",
+        "footer-description-foreground": "#8a92a0",
+        "block-cursor-background": "#3a2a26",
+        "block-cursor-foreground": "#f0b67f",
+        "block-cursor-text-style": "none",
+        "block-cursor-blurred-background": "#232832",
+        "block-cursor-blurred-foreground": "#d9dde5",
+        "border-blurred": "#2d333f",
+        "scrollbar": "#2d333f",
+        "scrollbar-hover": "#4a5262",
+        "scrollbar-active": "#e8835f",
+        "scrollbar-background": "#14161b",
+        "scrollbar-background-hover": "#14161b",
+        "scrollbar-background-active": "#14161b",
+        "quiet": "#7d8594",
+    },
+)
+
+LIGHT = Theme(
+    name="claw-light",
+    primary="#b3472a",
+    secondary="#2f6690",
+    accent="#8a5a1f",
+    foreground="#24272d",
+    background="#fbf9f6",
+    surface="#f3efe9",
+    panel="#e9e4dc",
+    success="#2f7a3d",
+    warning="#8a6100",
+    error="#b3261e",
+    dark=False,
+    variables={
+        "footer-background": "#fbf9f6",
+        "footer-key-foreground": "#b3472a",
+        "footer-description-foreground": "#6b6f78",
+        "block-cursor-background": "#f3d9cf",
+        "block-cursor-foreground": "#7d2c15",
+        "block-cursor-text-style": "none",
+        "block-cursor-blurred-background": "#e9e4dc",
+        "block-cursor-blurred-foreground": "#24272d",
+        "border-blurred": "#d5cec3",
+        "scrollbar": "#d5cec3",
+        "scrollbar-hover": "#b9b0a2",
+        "scrollbar-active": "#b3472a",
+        "scrollbar-background": "#fbf9f6",
+        "scrollbar-background-hover": "#fbf9f6",
+        "scrollbar-background-active": "#fbf9f6",
+        "quiet": "#6b6f78",
+    },
+)

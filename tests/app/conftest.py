@@ -1,0 +1,113 @@
+"""Fixtures for the app's tests.
+
+`scripted` is a real Assistant over a real database, in which only the model is a script: for what the screen does while
+a reply comes, waiting for a model would teach nothing. The tests in test_real_model.py use the embedded model.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from claw_app.app import ClawApp
+from claw_local.assistant import Assistant
+from claw_local.engine.base import Generation, Message, ModelInfo, Prompt, Sampling
+from claw_local.settings import Settings
+
+
+class ScriptedEngine:
+    """Says `script`, piece by piece; `pause_s` apart."""
+
+    def __init__(self, script: Sequence[str], pause_s: float) -> None:
+        self.script, self.pause_s = list(script), pause_s
+        self.info = ModelInfo("Scripted", Path("scripted.gguf"), "0" * 64, "llama", 1, 4096)
+        self.asked: list[str] = []
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        return [1] * len(text.split())
+
+    def render(self, messages: Sequence[Message], *, reserve: int = 0) -> Prompt:
+        self.asked.append(messages[-1].content)
+        return Prompt((1, 2, 3))
+
+    def set_adapters(self, adapters: Sequence[object]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def generate(
+        self, prompt: Prompt, sampling: Sampling, *, cancel: threading.Event | None = None
+    ) -> tuple[Generation, Iterator[str]]:
+        generation = Generation(prompt.token_ids, sampling)
+
+        def pieces() -> Iterator[str]:
+            for piece in self.script:
+                if cancel is not None and cancel.is_set():
+                    generation.finish_reason = "cancelled"
+                    return
+                generation.text += piece
+                generation.response_ids.append(1)
+                generation.logprobs.append(-1.0)
+                yield piece
+                time.sleep(self.pause_s)
+
+        return generation, pieces()
+
+
+class ScriptedAssistant(Assistant):
+    """An Assistant whose model is a script; `load_error` and `loading` stand for a model that fails or is slow."""
+
+    script: Sequence[str] = ("Hello ", "**there**", ".")
+    pause_s = 0.0
+    load_error: Exception | None = None
+
+    def prepare(self) -> None:
+        self.loading = threading.Event()
+        self.loading.set()
+        self.engine = ScriptedEngine(self.script, self.pause_s)
+
+    def _loaded_engine(self) -> ScriptedEngine:  # type: ignore[override]
+        self.loading.wait(20)
+        if self.load_error is not None:
+            raise self.load_error
+        self._engine = self.engine  # type: ignore[assignment]
+        return self.engine
+
+    @property
+    def model_sha256(self) -> str:
+        return self.engine.info.sha256
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Iterator[ScriptedAssistant]:
+    from claw_local.paths import locate
+
+    assistant = ScriptedAssistant(locate(tmp_path / "home"), Settings(), None)
+    assistant.prepare()
+    yield assistant
+    assistant.loading.set()
+    assistant.close()
+
+
+@pytest.fixture
+def app(scripted: ScriptedAssistant) -> ClawApp:
+    return ClawApp(lambda: scripted)
+
+
+@pytest.fixture
+def until() -> Callable[..., object]:
+    """Wait until something is true, or fail saying what was not."""
+
+    async def wait(pilot: Pilot[None], true: Callable[[], object], timeout_s: float = 10.0) -> None:
+        end = time.monotonic() + timeout_s
+        while not true():
+            assert time.monotonic() < end, f"not true after {timeout_s} s: {true}"
+            await pilot.pause(0.02)
+
+    return wait

@@ -1,0 +1,103 @@
+"""A training run as the screen shows it. The run is a script here: what a real one does is tested with the trainer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from claw_app.app import ClawApp
+from claw_app.screens.ask import Confirm
+from claw_app.widgets.learn_bar import LearnBar
+from claw_local.errors import LearnError
+from claw_local.idle.job import LearnResult, Progress
+from claw_local.idle.learning import Learning
+
+Until = Callable[..., Any]
+RESULT = LearnResult(
+    adapter=3, accepted=True, reason="It follows your hints better.", samples=12, steps=8, seconds=61.2, gate={}
+)
+
+
+class Run:
+    """Stands in for `assistant.learn.now`: reports half of the way, then waits to be let go or cancelled."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go = threading.Event()
+        self.cancel: threading.Event | None = None
+        self.result: LearnResult = RESULT
+        run = self
+
+        def now(_: Learning, on_progress: Callable[[Progress], None], cancel: threading.Event) -> LearnResult:
+            run.cancel = cancel
+            on_progress(Progress("training", 0.5, "step 4 of 8"))
+            while not run.go.wait(0.02):
+                if cancel.is_set():
+                    raise LearnError("Learning was stopped. The lessons stay for the next run.")
+            return run.result
+
+        monkeypatch.setattr(Learning, "now", now)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Any:
+    started = Run(monkeypatch)
+    yield started
+    started.go.set()
+
+
+def said(app: ClawApp) -> str:
+    return "\n".join(f"{note.title}: {note.message}" for note in app._notifications)
+
+
+async def test_f5_shows_progress_and_then_the_result(app: ClawApp, run: Run, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bar = app.main.query_one(LearnBar)
+        assert not bar.display
+        await pilot.press("f5")
+        await until(pilot, lambda: "step 4 of 8" in str(bar.query_one("#phase").render()))
+        assert bar.display
+        assert bar.query_one("#progress").percentage == 0.5  # type: ignore[attr-defined]
+        run.go.set()
+        await until(pilot, lambda: "Adapter 3 is in use" in said(app))
+        assert "8 steps on 12 samples in 61 s" in said(app)
+        assert not bar.display
+
+
+async def test_a_rejected_adapter_is_told_with_its_reason(app: ClawApp, run: Run, until: Until) -> None:
+    run.result = LearnResult(
+        adapter=3, accepted=False, reason="Its answers were too short.", samples=1, steps=8, seconds=5, gate={}
+    )
+    run.go.set()
+    async with app.run_test() as pilot:
+        await pilot.press("f5")
+        await until(pilot, lambda: "The assistant stays as it was. Its answers were too short." in said(app))
+
+
+async def test_f5_again_asks_and_stops_the_run(app: ClawApp, run: Run, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("f5")
+        await until(pilot, lambda: run.cancel)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("escape", "f5")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert not run.cancel.is_set()  # type: ignore[union-attr]
+        await pilot.press("y")
+        await until(pilot, lambda: "Learning was stopped" in said(app))
+        assert not app.main.query_one(LearnBar).display
+
+
+async def test_leaving_during_a_run_asks_first_and_then_stops_it(app: ClawApp, run: Run, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("f5")
+        await until(pilot, lambda: run.cancel)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert not app.leaving
+        await pilot.press("y")
+        await pilot.pause(0.1)
+        assert app.leaving
+        assert run.cancel.is_set()  # type: ignore[union-attr]

@@ -1,0 +1,83 @@
+"""Text from a model, a paste or a database must never drive the terminal."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claw_app.text import Cleaner, clean, count, day_name, excerpt, one_line
+
+NASTY = [
+    "a\x1b[31mred\x1b[0mb",
+    "a\x1b]0;title\x07b",
+    "a\x1b]52;c;ZXZpbA==\x1b\\b",
+    "a\x1bPq#0\x1b\\b",
+    "a\x9b2Jb",
+    "a\x1bcb",
+    "a\x07\x08\x7fb",
+    "a\u202eb\u2069",
+    "a\ud800b",
+    "a&#x202e;b&#13;",
+    "a\x1b]0;never ended",
+    "a\x1b",
+]
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nothing_that_drives_a_terminal_is_left(text: str) -> None:
+    assert not any(
+        ord(letter) < 32 or 127 <= ord(letter) < 160 or 0xD800 <= ord(letter) < 0xE000 for letter in clean(text)
+    )
+    clean(text).encode()
+
+
+def test_sequences_go_whole_and_words_stay() -> None:
+    assert clean("a\x1b[31mred\x1b[0mb") == "aredb"
+    assert clean("x\x1b]0;title\x07y") == "xy"
+    assert clean("one\r\ntwo\rthree\tfour\n") == "one\ntwo\nthree\tfour\n"
+    assert clean("AT&T &amp; you &#65;") == "AT&T &amp; you &#65;"
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_sequence_cut_into_pieces_is_cleaned_as_a_whole(text: str) -> None:
+    cleaner = Cleaner()
+    assert "".join(map(cleaner.feed, text)) + cleaner.flush() == clean(text)
+
+
+def test_plain_text_is_never_held_back() -> None:
+    cleaner = Cleaner()
+    assert cleaner.feed("Tom & Jerry [1]") == "Tom & Jerry [1]"
+    assert cleaner.feed("\x1b[3") == ""
+    assert cleaner.feed("1mred") == "red"
+
+
+@given(st.lists(st.text(alphabet="ab\x1b[]m;0\x07\\\n\r&#x202e1;P", max_size=8), max_size=8))
+def test_pieces_are_safe_however_they_are_cut(pieces: list[str]) -> None:
+    cleaner = Cleaner()
+    shown = "".join(map(cleaner.feed, pieces)) + cleaner.flush()
+    assert not any(ord(letter) < 32 and letter not in "\n\t" for letter in shown)
+
+
+def test_a_title_is_one_line() -> None:
+    assert one_line("  two\nlines\x1b[2J ") == "two lines"
+
+
+def test_a_long_text_says_how_much_follows() -> None:
+    assert excerpt("x" * 1_000_000, 10) == "x" * 10 + "\n… and 999,990 more characters"
+    assert excerpt("a\nb\nc\nd", lines=2) == "a\nb\n… and 3 more characters"
+    assert excerpt("short", 10) == "short"
+
+
+def test_chats_are_grouped_by_the_local_day() -> None:
+    today = date(2026, 3, 10)
+    assert day_name("2026-03-10T12:00:00+00:00", today) == "Today"
+    assert day_name("2026-03-09 12:00:00", today) == "Yesterday"
+    assert day_name("2025-01-01T12:00:00Z", today) == "Earlier"
+    assert day_name("not a time", today) == "Earlier"
+
+
+def test_numbers_come_with_their_noun() -> None:
+    assert [count(0, "lesson"), count(1, "lesson"), count(2, "lesson")] == ["0 lessons", "1 lesson", "2 lessons"]
