@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import typer
 
+from ..idle import extra
 from .common import JSON_OPTION, plain, print_json, short
 
 app = typer.Typer(help="Learning from your chats: off until you turn it on.", no_args_is_help=True)
@@ -79,6 +82,8 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
     from ..assistant import Assistant
 
     with Assistant.open(model=model) as assistant:
+        if not json_output and assistant.learn.enabled:
+            _offer_to_install()
         result = _run(assistant, quiet=json_output)
     if json_output:
         print_json(plain(result))
@@ -91,6 +96,18 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
         f"{result.samples} samples, {result.steps} steps, {result.seconds:.0f} s. "
         f"`claw-local adapters show {result.adapter}` prints the gate's report."
     )
+
+
+def _offer_to_install() -> None:
+    """Where learning's packages are missing and a person sits at the terminal: ask, and install them."""
+    missing = extra.missing()
+    if not missing or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    command = extra.install_command()
+    typer.echo(f"Learning needs packages that are not installed yet ({', '.join(missing)}): 1 to 6 GB, once.", err=True)
+    if typer.confirm(f"Install them now ({extra.as_typed(command)})?", default=True, err=True):
+        subprocess.run(command, check=False)
+        importlib.invalidate_caches()
 
 
 def _run(assistant: Any, *, quiet: bool) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import signal
@@ -21,10 +20,10 @@ from ..files import write_whole
 from ..paths import HOME_VARIABLE, Paths
 from ..settings import Settings
 from ..store import Run, Store
+from . import extra
 
 POLL_S = 0.15
 STOP_S = 10.0
-NEEDED = ("torch", "transformers", "peft", "safetensors", "claw_trainer")
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,6 @@ class LearnResult:
     gate: dict[str, Any] = field(default_factory=dict)
 
 
-def trainer_missing() -> list[str]:
-    """The packages learning needs that are not installed."""
-    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
-
-
 def run_trainer(
     store: Store,
     paths: Paths,
@@ -78,11 +72,11 @@ def run_trainer(
         LearnError: another run is going on, the trainer is not installed, or the run failed or was stopped. The adapter
             that was in use stays in use.
     """
-    missing = trainer_missing()
+    missing = extra.missing()
     if missing:
         raise LearnError(
             f"Learning needs packages that are not installed ({', '.join(missing)}). "
-            "Install them with: pip install 'claw-local[train]'. Chatting works without."
+            f"Install them with: {extra.as_typed(extra.install_command())} (chatting works without)."
         )
     run_id = store.runs.begin()
     log = paths.runs / f"{run_id}.log"

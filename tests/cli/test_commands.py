@@ -150,7 +150,7 @@ main()
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 1
-    assert "pip install 'claw-local[train]'" in done.stderr.decode()
+    assert "Install them with" in done.stderr.decode()
     assert "torch" in done.stderr.decode()
 
 
