@@ -1,0 +1,120 @@
+"""What the words of a next message say by themselves: praise, complaint, wish. It must never know the model's opinion.
+
+The words are data (`data/judge_words.json`), so are their weights: a log-linear prior a person can read and change.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from .calibration import VERDICTS, Floats
+
+SAME_QUESTION = 0.75
+"""Share of common words (Jaccard) from which a message counts as the question asked again."""
+
+_WORD = re.compile(r"[^\W_]{3,}|[\u3040-\u30ff\u3400-\u9fff]{2}")
+_HINGE = re.compile(r"\b(?:but|however|although|except|only|aber|pero|mais|nur)\b|但|不过|でも|けど|ただ", re.I)
+
+
+@cache
+def data() -> dict[str, Any]:
+    """The word lists."""
+    loaded: dict[str, Any] = json.loads(raw())
+    return loaded
+
+
+def raw() -> str:
+    """The file's text, for the judge's version."""
+    return resources.files("claw_local.data").joinpath("judge_words.json").read_text("utf-8")
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """The words of one group, in every language at once."""
+    group = data()[name]
+    return re.compile(group if isinstance(group, str) else "|".join(f"(?:{part})" for part in group.values()), re.I)
+
+
+def tidy(text: str) -> str:
+    """One line, straight apostrophes."""
+    return " ".join(text.replace("’", "'").split())
+
+
+def find_praise(text: str) -> list[re.Match[str]]:
+    """Praise and thanks in a tidy text, without those turned round ("not helpful", "make it more useful")."""
+    return [
+        found for found in pattern("praise").finditer(text) if not pattern("unpraise").search(text[: found.start()])
+    ]
+
+
+def features(question: str, reply: str, message: str) -> dict[str, float]:
+    """How strongly each group of words speaks, 0 to 1, by the names under `weights`."""
+    text = tidy(message)
+    found = dict.fromkeys(data()["weights"], 0.0)
+    if pattern("acknowledgement").search(text):
+        return {**found, "acknowledgement": 1.0}
+    asked_again = _overlap(text, question) >= SAME_QUESTION
+    praise = find_praise(text)
+    complaint = pattern("complaint").search(text) is not None
+    correction = pattern("correction").search(text) is not None
+    wish = pattern("request").search(text) is not None
+    hinge = _HINGE.search(text)
+    if praise:
+        # "Great, but shorter": what follows the hinge weighs more.
+        split = hinge is not None and hinge.start() > praise[0].start()
+        found["praise"] = 0.5 if split else 1.0
+        if not split:
+            rest = text[praise[-1].end() :]
+            wish = correction = False
+            complaint = complaint and pattern("complaint").search(rest) is not None
+    found.update(complaint=float(complaint), correction=float(correction), repeat=float(asked_again))
+    asks = pattern("question_start").search(text) is not None
+    about_form = wish_is_about(text, reply, asks)
+    found["wish"] = float(wish and about_form)
+    quiet = not (praise or complaint or correction or found["wish"] or asked_again)
+    if quiet and pattern("follow_up").search(text):
+        found["follow_up"] = 1.0
+    elif quiet and asks and len(text) > 8 and not _overlap(text, f"{question} {reply}"):
+        found["new_subject"] = 1.0
+    return found
+
+
+def names_form(text: str) -> bool:
+    """Whether it speaks of an answer's form or manner: length, lists, tone, level, language, units."""
+    return pattern("form").search(tidy(text)) is not None
+
+
+def wish_is_about(text: str, reply: str, asks: bool) -> bool:
+    """Whether a request is about this answer, not a new task: it names its form, points at it, or asks nothing else."""
+    points = re.search(
+        r"\b(?:it|that|this|them|again|instead|redo|answer|das|es|esto|ça|cela|lo)\b|再|重|もう", text, re.I
+    )
+    return names_form(text) or points is not None or not asks
+
+
+def evidence(question: str, reply: str, message: str) -> Floats:
+    """[3] nats to add to good, neutral and bad."""
+    nats = np.zeros(len(VERDICTS))
+    weights: dict[str, tuple[Any, float]] = data()["weights"]
+    for name, strength in features(question, reply, message).items():
+        verdict, weight = weights[name]
+        nats[VERDICTS.index(verdict)] += weight * strength
+    return nats
+
+
+def _overlap(one: str, other: str) -> float:
+    mine, theirs = (frozenset(word.lower() for word in _WORD.findall(text)) - _STOP for text in (one, other))
+    return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
+
+
+_STOP = frozenset(
+    "the and for are was what who how when where which why can you does did that this with from tell give about have "
+    "has not but let some any there your will would could should please wie was der die das ist und ein eine los las "
+    "que por una les des est qui quel quelle comment".split()
+)
