@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..engine.gguf_file import GgufHeader
+from ..engine.models import check_model
 from ..errors import AdapterError
-from .header import Header, read_header
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,21 +96,23 @@ def convert_lora(
             something llama.cpp cannot apply, or the file cannot be written.
         ModelError: `base` cannot be read.
     """
-    header = read_header(base)
+    header = check_model(base, on_gpu=True)  # only its header is read: memory does not matter
+    architecture = header.text("general.architecture")
+    heads = header.numbers(f"{architecture}.attention.head_count")[0]
+    heads_kv = header.numbers(f"{architecture}.attention.head_count_kv", heads)[0]
     lora = read_peft(peft_dir)
     if permute is None:
-        permute = header.architecture in PERMUTED_ARCHITECTURES
+        permute = architecture in PERMUTED_ARCHITECTURES
     pairs: dict[str, tuple[Array, Array]] = {}
     for (block, module), (a, b) in sorted(lora.weights.items()):
         name = f"blk.{block}.{MODULES[module]}.weight"
-        _check_fit(header, name, a, b)
-        if permute and module.endswith("q_proj"):
-            b = permute_rows(b, int(header.number("attention.head_count")))
-        elif permute and module.endswith("k_proj"):
-            heads = header.number("attention.head_count_kv", header.number("attention.head_count"))
-            b = permute_rows(b, int(heads))
+        _check_fit(header, base, name, a, b)
+        if permute and module == "self_attn.q_proj":
+            b = permute_rows(b, heads)
+        elif permute and module == "self_attn.k_proj":
+            b = permute_rows(b, heads_kv)
         pairs[name] = (a, b)
-    _write(target, header.architecture, lora.alpha, pairs, precision)
+    _write(target, architecture, lora.alpha, pairs, precision)
     return target
 
 
@@ -147,7 +150,9 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise AdapterError(f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again.") from error
+        raise AdapterError(
+            f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again."
+        ) from error
     except ValueError as error:
         raise AdapterError(f"{path} is damaged: {error}. The adapter must be trained again.") from error
     if not isinstance(config, dict) or config.get("peft_type") != "LORA" or "lora_alpha" not in config:
@@ -172,7 +177,9 @@ def _read_tensors(path: Path) -> dict[str, Array]:
     try:
         stored = load(path.read_bytes())
     except OSError as error:
-        raise AdapterError(f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again.") from error
+        raise AdapterError(
+            f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again."
+        ) from error
     except (SafetensorError, ValueError, KeyError) as error:
         raise AdapterError(f"{path} is damaged: {error}. The adapter must be trained again.") from error
     tensors: dict[str, Array] = {}
@@ -183,22 +190,27 @@ def _read_tensors(path: Path) -> dict[str, Array]:
     return tensors
 
 
-def _check_fit(header: Header, name: str, a: Array, b: Array) -> None:
+def _check_fit(header: GgufHeader, base: Path, name: str, a: Array, b: Array) -> None:
     """Does B A have the shape of the base's weight?"""
     weight = header.tensors.get(name)
     if weight is None:
         raise AdapterError(
-            f"The adapter changes {name}, which {header.path.name} does not have. It was trained on another model."
+            f"The adapter changes {name}, which {base.name} does not have. It was trained on another model."
         )
-    if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1] or (b.shape[0], a.shape[1]) != weight.shape:
+    shape = weight.shape[::-1]  # GGUF names the fastest dimension first
+    if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1] or (b.shape[0], a.shape[1]) != shape:
         raise AdapterError(
-            f"The adapter's shapes for {name}, A {list(a.shape)} and B {list(b.shape)}, do not fit "
-            f"{list(weight.shape)} in {header.path.name}. It was trained on another model."
+            f"The adapter's shapes for {name}, A {list(a.shape)} and B {list(b.shape)}, do not fit {list(shape)} in "
+            f"{base.name}. It was trained on another model."
         )
 
 
 def _write(
-    target: Path, architecture: str, alpha: float, pairs: dict[str, tuple[Array, Array]], precision: Literal["f32", "f16"]
+    target: Path,
+    architecture: str,
+    alpha: float,
+    pairs: dict[str, tuple[Array, Array]],
+    precision: Literal["f32", "f16"],
 ) -> None:
     """Write the GGUF file aside, fsync it and rename it over `target`."""
     import numpy as np

@@ -39,14 +39,19 @@ def choose(store: Store, *, chat_id: int | None, budget_tokens: int, count: Toke
 
 
 def remember(store: Store, new: Hint) -> list[Hint]:
-    """Make room for a new hint: an older one that says the same, or the opposite, is dropped. Returns those dropped."""
-    dropped = []
-    for old in store.hints.list(state="active"):
-        if old.id == new.id or old.scope != new.scope or (new.scope == "chat" and old.chat_id != new.chat_id):
-            continue
-        if new.scope != "turn" and replaces(new.text, old.text):
-            dropped.append(store.hints.set_state(old.id, "dropped"))
-    return dropped
+    """Make room for a new hint: an older one that says the same or less, or the opposite, is dropped; if an older one
+    says the same and more, the new one is not needed. Returns those dropped."""
+    if new.scope == "turn":
+        return []
+    others = [
+        old
+        for old in store.hints.list(state="active")
+        if old.id != new.id and old.scope == new.scope and (new.scope != "chat" or old.chat_id == new.chat_id)
+    ]
+    replaced = [old for old in others if replaces(new.text, old.text)]
+    if not replaced and any(_says_all_of(old.text, new.text) for old in others):
+        replaced = [new]
+    return [store.hints.set_state(hint.id, "dropped") for hint in replaced]
 
 
 def replaces(new: str, old: str) -> bool:
@@ -62,6 +67,11 @@ def replaces(new: str, old: str) -> bool:
         return False
     mine, theirs = _words(new), _words(old)
     return len(mine & theirs) >= SAME_WISH * len(mine | theirs) if mine | theirs else False
+
+
+def _says_all_of(old: str, new: str) -> bool:
+    checks = infer_checks([new])
+    return bool(checks) and set(checks) <= set(infer_checks([old]))
 
 
 def _words(text: str) -> frozenset[str]:

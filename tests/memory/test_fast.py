@@ -38,6 +38,14 @@ def test_remembering_drops_what_is_replaced_and_keeps_the_rest(home: Paths) -> N
     assert [hint.id for hint in store.hints.list()] == [new.id, short.id]
 
 
+def test_a_hint_that_an_older_one_says_already_is_not_kept_twice(home: Paths) -> None:
+    store = Store(home)
+    whole = store.hints.add("Plain prose, no lists, no headings and no bold.")
+    part = store.hints.add("No bullet points, please.")
+    assert [hint.id for hint in remember(store, part)] == [part.id]
+    assert [hint.id for hint in store.hints.list()] == [whole.id]
+
+
 def test_a_hint_for_one_turn_replaces_nothing(home: Paths) -> None:
     store = Store(home)
     store.hints.add("Don't use lists.")

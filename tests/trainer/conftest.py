@@ -1,0 +1,118 @@
+"""What the trainer's tests share: tiny models made on the spot, and one policy on the embedded model."""
+
+from __future__ import annotations
+
+import claw_trainer  # isort: skip  # noqa: F401  before torch: see claw_trainer.cpu
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from gguf import GGUFWriter
+
+from claw_trainer.policy import Policy
+from claw_trainer.weights import load_base
+
+torch.set_num_threads(2)
+
+BLOCKS, WIDTH, HEADS, HEADS_KV, INNER, VOCABULARY = 3, 64, 4, 2, 96, 259
+
+
+def byte_letters() -> list[str]:
+    """GPT-2's visible letter for each byte."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    return [chr(byte if byte in plain else 256 + sum(b not in plain for b in range(byte))) for byte in range(256)]
+
+
+def write_tiny(path: Path, architecture: str, *, rope_factors: bool = False, name: str = "tiny") -> Path:
+    """A random float32 model with a byte tokenizer. `architecture`: llama (tied) or qwen2 (biases, own output)."""
+    random = np.random.default_rng(7)
+    writer = GGUFWriter(path, architecture)
+    writer.add_type("model")
+    writer.add_name(name)
+    writer.add_block_count(BLOCKS)
+    writer.add_context_length(512)
+    writer.add_embedding_length(WIDTH)
+    writer.add_feed_forward_length(INNER)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS_KV)
+    writer.add_rope_freq_base(10_000.0)
+    writer.add_rope_dimension_count(WIDTH // HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(VOCABULARY)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list([*byte_letters(), "ab", "<|end|>", "<|pad|>"])
+    writer.add_token_types([1] * 257 + [3, 3])
+    writer.add_token_merges(["a b"])
+    writer.add_bos_token_id(257)
+    writer.add_eos_token_id(257)
+    writer.add_add_bos_token(False)
+
+    def add(tensor: str, *shape: int, size: float = 0.15, around: float = 0.0) -> None:
+        writer.add_tensor(tensor, (random.standard_normal(shape) * size + around).astype(np.float32))
+
+    add("token_embd.weight", VOCABULARY, WIDTH, size=0.2)
+    add("output_norm.weight", WIDTH, size=0.1, around=1.0)
+    if rope_factors:
+        writer.add_tensor("rope_freqs.weight", np.linspace(1, 4, WIDTH // HEADS // 2, dtype=np.float32))
+    if architecture == "qwen2":
+        add("output.weight", VOCABULARY, WIDTH, size=0.2)
+    for block in range(BLOCKS):
+        key_width = WIDTH // HEADS * HEADS_KV
+        for part, rows, columns in (
+            ("attn_q", WIDTH, WIDTH),
+            ("attn_k", key_width, WIDTH),
+            ("attn_v", key_width, WIDTH),
+            ("attn_output", WIDTH, WIDTH),
+            ("ffn_gate", INNER, WIDTH),
+            ("ffn_up", INNER, WIDTH),
+            ("ffn_down", WIDTH, INNER),
+        ):
+            add(f"blk.{block}.{part}.weight", rows, columns)
+            if architecture == "qwen2" and part in ("attn_q", "attn_k", "attn_v"):
+                add(f"blk.{block}.{part}.bias", rows)
+        for part in ("attn_norm", "ffn_norm"):
+            add(f"blk.{block}.{part}.weight", WIDTH, size=0.1, around=1.0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def randomise(policy: Policy, size: float, seed: int = 3) -> None:
+    """Give the LoRA random values, so that it changes what the model says."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for matrix in policy.parameters():
+            matrix.copy_(torch.randn(matrix.shape, generator=random) * size)
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Random models: llama, llama with stretched rotary frequencies, qwen2."""
+    folder = tmp_path_factory.mktemp("tiny")
+    return {
+        "llama": write_tiny(folder / "llama.gguf", "llama"),
+        "llama-stretched": write_tiny(folder / "stretched.gguf", "llama", rope_factors=True),
+        "qwen2": write_tiny(folder / "qwen2.gguf", "qwen2"),
+    }
+
+
+@pytest.fixture
+def make_tiny() -> Callable[..., Path]:
+    return write_tiny
+
+
+@pytest.fixture
+def make_random() -> Callable[..., None]:
+    return randomise
+
+
+@pytest.fixture
+def tiny_policy(tiny_models: dict[str, Path]) -> Policy:
+    """A fresh policy on the tiny llama, multiplied exactly."""
+    return Policy(load_base(tiny_models["llama"], exact=True), rank=4, alpha=8)

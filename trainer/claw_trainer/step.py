@@ -1,0 +1,315 @@
+"""One optimiser step over a batch of samples. It must never know about chats, rollouts, the store or the gate.
+
+The batch is cut into micro-batches by tokens, and the response positions of a micro-batch into chunks of rows, so that
+memory is bounded whatever the batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+import torch
+
+from claw_local.errors import LearnError
+
+from . import losses
+from .batches import Sample, pack, split_by_tokens
+from .policy import CHUNK_ROWS, Policy
+from .references import Reference, References
+
+Method = Literal["combined", "opd", "opd-token", "binary-rl"]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised: w_rl · Binary RL + w_opd · OPD + kl_base · KL(π_θ ‖ π_base).
+
+    Attributes:
+        method: combined = Binary RL and top-K OPD; opd = top-K OPD alone; opd-token = token-level OPD alone;
+            binary-rl = Binary RL alone. The KL to the base belongs to all.
+        top_k: K of top-K OPD.
+        clip_low, clip_high: bounds of PPO's clip.
+        importance_cap: C of the truncated importance weights. They apply to the policy-gradient terms (Binary RL and
+            token-level OPD), whose advantages were earned under π_b.
+    """
+
+    method: Method = "combined"
+    top_k: int = 50
+    w_rl: float = 1.0
+    w_opd: float = 1.0
+    clip_low: float = 0.2
+    clip_high: float = 0.28
+    kl_base: float = 0.02
+    importance_cap: float = 2.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All that the loss of R response tokens needs, beside the policy's logits.
+
+    Attributes:
+        targets: [R] the tokens.
+        weights: [R] each token's share of the batch's loss.
+        advantages: [R] of Binary RL; 0 where `scored` is false.
+        scored, sampled, taught: [R] bool: the sample has a score; its behaviour log-probabilities; a teacher.
+        behaviour, base, teacher: [R] log-probabilities; 0 where not known.
+        topk_ids, topk: [R, K] the teacher's likeliest tokens; 0 where not known.
+    """
+
+    targets: torch.Tensor
+    weights: torch.Tensor
+    advantages: torch.Tensor
+    scored: torch.Tensor
+    sampled: torch.Tensor
+    taught: torch.Tensor
+    behaviour: torch.Tensor
+    base: torch.Tensor
+    teacher: torch.Tensor
+    topk_ids: torch.Tensor
+    topk: torch.Tensor
+
+    def part(self, start: int, stop: int) -> Rows:
+        return Rows(**{entry.name: getattr(self, entry.name)[start:stop] for entry in fields(self)})
+
+
+def gather_rows(samples: Sequence[Sample], references: Sequence[Reference], weights: torch.Tensor) -> Rows:
+    """Lay the samples' tokens end to end, in the order in which `pack` lays them.
+
+    Args:
+        samples, references: [B]
+        weights: [R]
+    """
+    lengths = [len(sample.response_ids) for sample in samples]
+    counts = torch.tensor(lengths)
+    k = max((r.topk.shape[1] for r in references if r.topk is not None), default=1)
+
+    def spread(flags: list[bool]) -> torch.Tensor:
+        return torch.tensor(flags).repeat_interleave(counts)
+
+    return Rows(
+        targets=torch.tensor([token for sample in samples for token in sample.response_ids]),
+        weights=weights,
+        advantages=losses.binary_rl_advantages([sample.score or 0.0 for sample in samples], lengths),
+        scored=spread([sample.score is not None for sample in samples]),
+        sampled=spread([sample.behaviour_logprobs is not None for sample in samples]),
+        taught=spread([reference.teacher is not None for reference in references]),
+        behaviour=torch.cat(
+            [torch.tensor(s.behaviour_logprobs or [0.0] * n) for s, n in zip(samples, lengths, strict=True)]
+        ),
+        base=torch.cat([reference.base for reference in references]),
+        teacher=torch.cat([_or_zeros(r.teacher, n) for r, n in zip(references, lengths, strict=True)]),
+        topk_ids=torch.cat([_or_zeros(r.topk_ids, n, k).long() for r, n in zip(references, lengths, strict=True)]),
+        topk=torch.cat([_or_zeros(r.topk, n, k) for r, n in zip(references, lengths, strict=True)]),
+    )
+
+
+def _or_zeros(values: torch.Tensor | None, *shape: int) -> torch.Tensor:
+    return torch.zeros(shape) if values is None else values
+
+
+@dataclass
+class Sums:
+    """Weighted sums over tokens of what a step reports."""
+
+    total: dict[str, float] = field(default_factory=dict)
+    weight: dict[str, float] = field(default_factory=dict)
+
+    def add(self, name: str, values: torch.Tensor, weights: torch.Tensor) -> None:
+        self.total[name] = self.total.get(name, 0.0) + float((values.detach() * weights).sum())
+        self.weight[name] = self.weight.get(name, 0.0) + float(weights.sum())
+
+    def mean(self, name: str) -> float:
+        """0 if nothing was added."""
+        return self.total.get(name, 0.0) / (self.weight.get(name, 0.0) or 1.0)
+
+
+def objective_loss(
+    logits: torch.Tensor, rows: Rows, old_logprobs: torch.Tensor | None, objective: Objective, sums: Sums
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss of some response tokens, as `Objective` says.
+
+    Args:
+        logits: [n, V] of the policy at the positions that predict them.
+        rows: what else is known of them, n rows.
+        old_logprobs: [n] log π_old; None means that π_old is the policy itself.
+        objective: which terms, how weighted.
+        sums: what is reported is added to it.
+
+    Returns:
+        [] loss, already weighted, so that the sum over all parts of a batch is the batch's loss; and
+        [n] log π_θ of the tokens, without gradient.
+
+    Raises:
+        LearnError: a term is not finite; the message names it.
+    """
+    normaliser = logits.logsumexp(1, keepdim=True)  # [n, 1]
+    logprobs = (logits.gather(1, rows.targets[:, None]) - normaliser)[:, 0]  # [n]
+    old = logprobs.detach() if old_logprobs is None else old_logprobs  # [n]
+    importance = losses.importance_weights(old, rows.behaviour, objective.importance_cap)  # [n]
+    importance = torch.where(rows.sampled, importance, torch.ones_like(importance))  # [n]
+
+    def policy_gradient(advantages: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        clipped = losses.ppo_clip(
+            logprobs, old, advantages, clip_low=objective.clip_low, clip_high=objective.clip_high
+        )  # [n]
+        return (rows.weights * importance * clipped)[mask].sum()  # []
+
+    loss = logits.new_zeros(())
+    if objective.method in ("combined", "binary-rl"):
+        rl = objective.w_rl * policy_gradient(rows.advantages, rows.scored)
+        losses.require_finite("the Binary RL loss", rl)
+        sums.add("rl_loss", rl, torch.ones(()))
+        loss = loss + rl
+    if rows.taught.any():
+        chosen = logits.gather(1, rows.topk_ids) - normaliser  # [n, K]
+        opd_kl = losses.topk_reverse_kl(chosen[rows.taught], rows.topk[rows.taught])  # [taught]
+        sums.add("opd_kl", opd_kl, rows.weights[rows.taught])
+        if objective.method in ("combined", "opd"):
+            opd = objective.w_opd * (rows.weights[rows.taught] * opd_kl).sum()
+        elif objective.method == "opd-token":
+            opd = objective.w_opd * policy_gradient(losses.opd_advantages(rows.teacher, old), rows.taught)
+        else:
+            opd = logits.new_zeros(())
+        losses.require_finite("the OPD loss", opd)
+        sums.add("opd_loss", opd, torch.ones(()))
+        loss = loss + opd
+    kl = losses.low_variance_kl(logprobs, rows.base)  # [n]
+    weighted_kl = (rows.weights * kl).sum()
+    losses.require_finite("the KL to the base model", weighted_kl)
+    loss = loss + objective.kl_base * weighted_kl
+    ratio = (logprobs.detach() - old).exp()  # [n]
+    beyond = (ratio < 1 - objective.clip_low) | (ratio > 1 + objective.clip_high)  # [n]
+    sums.add("loss", loss, torch.ones(()))
+    sums.add("kl_base", kl, rows.weights)
+    sums.add("ratio", ratio, rows.weights)
+    sums.add("clip_fraction", beyond.float(), rows.weights)
+    sums.add("importance_weight", importance, rows.weights * rows.sampled)
+    return loss, logprobs.detach()
+
+
+class Trainer:
+    """A policy, its optimiser, and what is minimised."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        objective: Objective,
+        *,
+        learning_rate: float = 3e-4,
+        max_grad_norm: float = 1.0,
+        micro_tokens: int = 512,
+    ) -> None:
+        """Begin with a fresh optimiser.
+
+        Args:
+            learning_rate: of AdamW, constant; β (0.9, 0.98), no weight decay.
+            max_grad_norm: the gradient is scaled down to this norm.
+            micro_tokens: tokens whose activations are held at once.
+        """
+        self.policy = policy
+        self.objective = objective
+        self.max_grad_norm = max_grad_norm
+        self.micro_tokens = micro_tokens
+        self.references = References(policy, top_k=objective.top_k)
+        self.optimiser = torch.optim.AdamW(policy.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
+
+    def step(
+        self, samples: Sequence[Sample], *, epochs: int = 1, on_progress: Callable[[float], None] | None = None
+    ) -> dict[str, float]:
+        """Learn from a batch once, or `epochs` times with the first pass as π_old.
+
+        The loss is a mean over each response's tokens, then over the responses (`losses.token_weights`), for every
+        term: a sample without a teacher counts as 0 in the OPD term, one without a score as 0 in the Binary RL term.
+
+        Args:
+            samples: any mix of samples with a score, with a teacher, with both. One is enough.
+            epochs: optimiser updates on this batch. With one, π_old is the policy itself and costs nothing.
+            on_progress: called with the share of the batch's work that is done, 0 to 1; may raise to stop.
+
+        Returns:
+            Of the last epoch: loss, rl_loss, opd_loss, opd_kl and kl_base (nats a token), ratio (mean π_θ / π_old),
+            importance_weight (mean), clip_fraction, grad_norm, reward (mean score), samples, tokens (of responses),
+            seconds.
+
+        Raises:
+            LearnError: no samples, or something was not finite, and then the weights are as the last update left them.
+        """
+        if not samples:
+            raise LearnError(
+                "There is nothing to learn from: the batch is empty. Correct or rate an answer, then try again."
+            )
+        began = time.perf_counter()
+        order = sorted(samples, key=lambda sample: sample.tokens)
+        groups = [
+            [order[index] for index in group]
+            for group in split_by_tokens([sample.tokens for sample in order], self.micro_tokens)
+        ]
+        weights = losses.token_weights([len(s.response_ids) for s in order], [s.weight for s in order])  # [R]
+        shares = torch.split(weights, [sum(len(sample.response_ids) for sample in group) for group in groups])
+        parts = len(groups) * (epochs + 1)
+
+        def report(done: int) -> None:
+            if on_progress is not None:
+                on_progress(done / parts)
+
+        rows: list[Rows] = []
+        for group, share in zip(groups, shares, strict=True):
+            rows.append(gather_rows(group, self.references.of(group), share))
+            report(len(rows))
+        old: list[torch.Tensor | None] = [None] * len(groups)
+        sums, grad_norm = Sums(), 0.0
+        for epoch in range(epochs):
+            sums = Sums()
+            self.optimiser.zero_grad(set_to_none=True)
+            for index, group in enumerate(groups):
+                logprobs = self._backward(group, rows[index], old[index], sums)
+                if epoch == 0:
+                    old[index] = logprobs
+                report(len(groups) * (epoch + 1) + index + 1)
+            norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+            losses.require_finite("the gradient", norm)
+            grad_norm = float(norm)
+            self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        scores = [sample.score for sample in order if sample.score is not None]
+        return {
+            "loss": sums.total["loss"],
+            "rl_loss": sums.total.get("rl_loss", 0.0),
+            "opd_loss": sums.total.get("opd_loss", 0.0),
+            "opd_kl": sums.mean("opd_kl"),
+            "kl_base": sums.mean("kl_base"),
+            "ratio": sums.mean("ratio"),
+            "importance_weight": sums.mean("importance_weight"),
+            "clip_fraction": sums.mean("clip_fraction"),
+            "grad_norm": grad_norm,
+            "reward": sum(scores) / len(scores) if scores else 0.0,
+            "samples": float(len(samples)),
+            "tokens": float(weights.shape[0]),
+            "seconds": time.perf_counter() - began,
+        }
+
+    def _backward(self, group: Sequence[Sample], rows: Rows, old: torch.Tensor | None, sums: Sums) -> torch.Tensor:
+        """Add a micro-batch's gradient to the LoRA's.
+
+        The graph is cut at the last hidden states: each chunk of rows is projected, turned into loss and
+        differentiated on its own, then their gradient goes through the blocks in one piece.
+
+        Returns:
+            [R] log π_θ of the response tokens, without gradient.
+        """
+        hidden = self.policy.hidden(pack([(s.prompt_ids, s.response_ids) for s in group], self.policy.device))  # [R, D]
+        leaf = hidden.detach().requires_grad_()  # [R, D]
+        found = []
+        for start in range(0, leaf.shape[0], CHUNK_ROWS):
+            stop = min(start + CHUNK_ROWS, leaf.shape[0])
+            part = rows.part(start, stop)
+            part = Rows(**{entry.name: getattr(part, entry.name).to(hidden.device) for entry in fields(part)})
+            before = None if old is None else old[start:stop]
+            loss, logprobs = objective_loss(self.policy.logits(leaf[start:stop]), part, before, self.objective, sums)
+            loss.backward()  # type: ignore[no-untyped-call]
+            found.append(logprobs)
+        hidden.backward(leaf.grad)  # type: ignore[no-untyped-call]
+        return torch.cat(found)
