@@ -60,7 +60,7 @@ class MemorySettings(Section):
 
 
 class LearningSettings(Section):
-    """What is learned from chats, and how. Whether chats teach at all is a switch in the store: `claw-local learn on`."""
+    """What is learned from chats, and how. Whether chats teach at all is a switch: `claw-local learn on`."""
 
     method: Literal["combined", "opd", "opd-token", "binary-rl"] = "combined"
     """Which signals drive the update (DESIGN §5)."""
@@ -113,7 +113,7 @@ class GateSettings(Section):
 
 
 class Settings(BaseSettings):
-    """Everything a person can set. Order: environment (CLAW_LOCAL_MODEL__PATH=...), then settings.toml, then defaults."""
+    """Everything a person can set. The environment (CLAW_LOCAL_MODEL__PATH=...) goes before settings.toml."""
 
     model_config = SettingsConfigDict(
         env_prefix="CLAW_LOCAL_", env_nested_delimiter="__", extra="forbid", validate_assignment=True
@@ -147,7 +147,9 @@ def load(paths: Paths) -> Settings:
         values = tomllib.loads(paths.settings.read_text("utf-8")) if paths.settings.exists() else {}
         return Settings(**values)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{paths.settings} is not valid TOML: {error}. Mend that line, or rename the file.") from error
+        raise SettingsError(
+            f"{paths.settings} is not valid TOML: {error}. Mend that line, or rename the file."
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

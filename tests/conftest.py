@@ -31,4 +31,4 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
     for name in list(os.environ):
         if name.startswith("CLAW_LOCAL_") and name != HOME_VARIABLE:
             monkeypatch.delenv(name)
-    yield locate()
+    return locate()

@@ -1,0 +1,114 @@
+"""Drawing a token from logits with llama.cpp's own samplers, and the log-probability it was drawn with.
+
+It must never know about contexts or text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import secrets
+
+import numpy as np
+
+from ..errors import EngineError
+from ._native import library
+from .base import Logits, Sampling
+
+PENALTY_WINDOW = 64
+"""The repeat penalty looks at this many last tokens *of the reply*. The prompt does not count: it is full of the
+template's control tokens, and a penalty on those keeps the model from ending its turn."""
+
+_CANDIDATE = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
+_RANDOM = 0xFFFFFFFF
+"""llama.cpp takes this seed for "any"; no fixed seed may become it."""
+
+
+def fresh_seed() -> int:
+    return secrets.randbelow(_RANDOM)
+
+
+def as_seed(seed: int) -> int:
+    """Any whole number as a seed llama.cpp takes as it is."""
+    return seed % _RANDOM
+
+
+class Sampler:
+    """A chain of samplers with its own random state, for one reply.
+
+    Order: repeat penalty, top-k, top-p, min-p, temperature, draw. Temperature 0 takes the likeliest token after the
+    penalty; its processed distribution is a point mass, so the log-probability is 0.
+    """
+
+    def __init__(self, n_vocab: int, sampling: Sampling, seed: int) -> None:
+        self._lib = lib = library()
+        self._greedy = sampling.temperature <= 0
+        parameters = lib.llama_sampler_chain_default_params()
+        parameters.no_perf = True
+        self._chain = chain = lib.llama_sampler_chain_init(parameters)
+        if sampling.repeat_penalty != 1.0:
+            penalties = lib.llama_sampler_init_penalties(n_vocab, PENALTY_WINDOW, sampling.repeat_penalty, 0.0, 0.0)
+            lib.llama_sampler_chain_add(chain, penalties)
+        if self._greedy:
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
+        else:
+            if sampling.top_k > 0:
+                lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_top_k(sampling.top_k))
+            if sampling.top_p < 1.0:
+                lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_top_p(sampling.top_p, 1))
+            if sampling.min_p > 0.0:
+                lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_min_p(sampling.min_p, 1))
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_temp(sampling.temperature))
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(as_seed(seed)))
+        self._candidates = np.zeros(n_vocab, _CANDIDATE)
+        self._ids = np.arange(n_vocab, dtype=np.int32)
+
+    def draw(self, logits: Logits) -> tuple[int, float]:
+        """One token from logits [V], and its log-probability in nats under the processed distribution.
+
+        Raises:
+            EngineError: the logits are not numbers (a damaged model or adapter).
+        """
+        candidates = self._candidates
+        candidates["id"] = self._ids
+        candidates["logit"] = logits
+        array = self._lib.llama_token_data_array(
+            data=ctypes.cast(candidates.ctypes.data, self._lib.llama_token_data_p),
+            size=len(candidates),
+            selected=-1,
+            sorted=False,
+        )
+        self._lib.llama_sampler_apply(self._chain, ctypes.byref(array))
+        chosen, kept = array.selected, array.size
+        if not 0 <= chosen < kept:
+            raise _not_numbers()
+        picked = array.data[chosen]
+        token = int(picked.id)
+        logprob = 0.0
+        if not self._greedy:
+            # A sampler may point the array elsewhere, so it is read where it points now.
+            address = ctypes.addressof(array.data.contents)
+            buffer = (ctypes.c_char * (kept * _CANDIDATE.itemsize)).from_address(address)
+            left = np.frombuffer(buffer, _CANDIDATE, kept)["logit"]
+            logprob = float(picked.logit) - _log_sum_exp(left)
+        if not math.isfinite(picked.logit) or not math.isfinite(logprob):
+            raise _not_numbers()
+        self._lib.llama_sampler_accept(self._chain, token)
+        return token, min(logprob, 0.0)
+
+    def close(self) -> None:
+        if self._chain:
+            self._lib.llama_sampler_free(self._chain)
+            self._chain = None
+
+
+def _log_sum_exp(logits: Logits) -> float:
+    top = logits.max()
+    return float(top) + math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
+
+
+def _not_numbers() -> EngineError:
+    return EngineError(
+        "The model computed no usable numbers. Its file or its adapter is damaged: use another adapter "
+        "(`claw-local adapters use base`), or download the model again."
+    )

@@ -1,0 +1,83 @@
+"""Whose turn it is to compute: the chat before the judge, one reply after the other.
+
+Only a matter of order, never of safety: what computes holds the engine's lock for each step anyway. It must never know
+what is computed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+PATIENCE_S = 1.0
+"""A reply that is not read on for so long lets others pass."""
+ENOUGH_S = 5.0
+"""Who has waited so long is no longer passed by replies, so that a stream of them keeps nobody out for good."""
+_LOOK_S = 0.05
+
+
+class Turns:
+    """A queue of one, whose holder may rest: hold it while nobody reads on.
+
+    A resting holder is passed by anyone after `PATIENCE_S`, and at once by its own thread, which would otherwise wait
+    for itself.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holder: object = None
+        self._thread = 0
+        self._resting_since: float | None = None
+        self._urgent: list[object] = []
+        self._overdue: list[object] = []
+
+    def take(self, who: object, cancel: threading.Event | None = None, *, urgent: bool = False) -> bool:
+        """Wait for the turn, or take it up again. False if `cancel` was set first."""
+        with self._changed:
+            since = time.monotonic()
+            waiting: list[object] | None = None
+            try:
+                while not self._is_free_for(who, urgent):
+                    if cancel is not None and cancel.is_set():
+                        return False
+                    if waiting is None and urgent:
+                        waiting = self._urgent
+                        waiting.append(who)
+                    elif waiting is None and time.monotonic() - since > ENOUGH_S:
+                        waiting = self._overdue
+                        waiting.append(who)
+                    self._changed.wait(_LOOK_S)
+            finally:
+                if waiting is not None:
+                    waiting.remove(who)
+            self._holder, self._thread, self._resting_since = who, threading.get_ident(), None
+            return True
+
+    def _is_free_for(self, who: object, urgent: bool) -> bool:
+        if self._holder is who:
+            return True
+        if self._holder is None:
+            if self._overdue:
+                return who in self._overdue
+            return urgent or not self._urgent
+        if self._resting_since is None:
+            return False
+        return self._thread == threading.get_ident() or time.monotonic() - self._resting_since > PATIENCE_S
+
+    def rest(self, who: object) -> None:
+        """Keep the turn, and note that nothing is computed until `take` is called again."""
+        with self._changed:
+            if self._holder is who:
+                self._thread, self._resting_since = threading.get_ident(), time.monotonic()
+
+    def leave(self, who: object) -> None:
+        with self._changed:
+            if self._holder is who:
+                self._holder, self._resting_since = None, None
+                self._changed.notify_all()
+
+    def give_way(self, who: object, cancel: threading.Event | None = None) -> bool:
+        """Let a waiting reply go first, between two steps. False if `cancel` was set while waiting."""
+        if self._urgent:
+            self.leave(who)
+        return self.take(who, cancel)

@@ -1,0 +1,173 @@
+"""The Engine protocol: who answers. It must never know about the store, the judge or what is learned."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Role = Literal["system", "user", "assistant", "tool"]
+FinishReason = Literal["stop", "length", "cancelled"]
+Logits = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a prompt.
+
+    `token_ids`, where present, are the tokens the model itself wrote (without the end-of-turn token): they go into the
+    prompt as they are, so that nothing the model wrote is ever tokenised again.
+    """
+
+    role: Role
+    content: str
+    token_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to draw: see `SamplingSettings`. `seed` None means a fresh one for each reply."""
+
+    max_tokens: int = 1024
+    temperature: float = 0.7
+    top_p: float = 0.95
+    top_k: int = 40
+    min_p: float = 0.0
+    repeat_penalty: float = 1.1
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AdapterSlot:
+    """A GGUF LoRA to apply, and how strongly (1.0 = as trained)."""
+
+    path: Path
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What is loaded."""
+
+    name: str
+    path: Path
+    sha256: str
+    architecture: str
+    parameters: int
+    context: int
+    """Longest prompt plus reply, in tokens."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A rendered chat.
+
+    Attributes:
+        token_ids: [T] prompt tokens, ending where the assistant begins to write.
+        dropped: how many of the oldest messages were left out because the chat is longer than the context.
+    """
+
+    token_ids: tuple[int, ...]
+    dropped: int = 0
+
+
+@dataclass
+class Generation:
+    """What one reply was made of; filled while it streams, whole when the iterator ends.
+
+    Attributes:
+        prompt_ids: [T] tokens of the prompt.
+        response_ids: [R] sampled tokens, the end-of-turn token included if it was sampled.
+        logprobs: [R] log-probability of each sampled token, in nats, under the *processed* distribution it was drawn
+            from (after temperature, top-k, top-p, min-p, penalties).
+        evaluated: prompt tokens that had to be computed (the rest came from the kept KV prefix).
+        first_token_s, total_s: seconds from the call.
+    """
+
+    prompt_ids: tuple[int, ...]
+    sampling: Sampling
+    dropped: int = 0
+    response_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    text: str = ""
+    evaluated: int = 0
+    finish_reason: FinishReason = "stop"
+    seed: int = 0
+    first_token_s: float = 0.0
+    total_s: float = 0.0
+
+
+class Engine(Protocol):
+    """A loaded model. Thread-safe: calls from several threads queue; one computes at a time."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Tokens of plain text, without BOS. With `special`, control tokens written out in the text count as such."""
+        ...
+
+    def detokenize(self, token_ids: Sequence[int]) -> str: ...
+
+    def render(self, messages: Sequence[Message], *, reserve: int = 0) -> Prompt:
+        """Apply the model's own chat template. Oldest turns (never the system message or the last message) are left out
+        until the prompt plus `reserve` tokens for the reply fits the context.
+
+        Raises:
+            EngineError: even the last message alone does not fit.
+        """
+        ...
+
+    def generate(
+        self, prompt: Prompt, sampling: Sampling, *, cancel: threading.Event | None = None
+    ) -> tuple[Generation, Iterator[str]]:
+        """Begin a reply. Returns the record being filled and an iterator over its text as it comes.
+
+        `cancel` stops it within one token (finish_reason "cancelled"). Only tokens beyond the KV prefix that is kept
+        from the call before are evaluated. Text pieces are whole UTF-8 characters.
+        """
+        ...
+
+    def generate_many(
+        self, prompts: Sequence[Sequence[int]], sampling: Sampling, *, cancel: threading.Event | None = None
+    ) -> list[Generation]:
+        """Sample one reply for each prompt, decoded together in one batch (prompts [N] of [T_n] tokens).
+
+        Reply n is drawn with seed `sampling.seed + n` if a seed is given.
+        """
+        ...
+
+    def logits(self, token_ids: Sequence[int], *, start: int) -> Logits:
+        """[T - start, V] raw logits at positions start .. T-1 (row i predicts token start + i + 1), adapters applied."""
+        ...
+
+    def next_logits(
+        self, prefix: Sequence[int], suffix: Sequence[int], *, cancel: threading.Event | None = None
+    ) -> Logits:
+        """[V] raw logits after prefix + suffix, on the *base* model (no policy adapter). The KV of `prefix` is kept
+        between calls in a sequence of its own; the chat's own KV is not touched.
+
+        Raises:
+            Cancelled: `cancel` was set before it was done.
+        """
+        ...
+
+    def set_adapters(self, adapters: Sequence[AdapterSlot]) -> None:
+        """Apply exactly these LoRAs from the next call on (none = the base). Files loaded once stay loaded.
+
+        Raises:
+            AdapterError: a file is missing, damaged, or does not fit the model; what was applied before stays.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class Cancelled(Exception):
+    """A computation was stopped on request. Never shown to a person."""

@@ -1,0 +1,193 @@
+"""Reading the header of a GGUF file, and seeing that the file is whole, before any C code touches it.
+
+It must never know about settings or the engine: it says what is wrong in a few words, and the caller makes a sentence.
+Source: the GGUF specification, versions 2 and 3 (little-endian).
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+Value = int | float | bool | str | list[int | float | bool] | None
+"""A metadata value; None stands for an array that is not worth keeping (a vocabulary)."""
+
+_MAGIC = b"GGUF"
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_LONGEST_KEPT_ARRAY = 1024
+
+BLOCKS: dict[int, tuple[int, int]] = {
+    0: (1, 4),
+    1: (1, 2),
+    2: (32, 18),
+    3: (32, 20),
+    6: (32, 22),
+    7: (32, 24),
+    8: (32, 34),
+    10: (256, 84),
+    11: (256, 110),
+    12: (256, 144),
+    13: (256, 176),
+    14: (256, 210),
+    15: (256, 292),
+    16: (256, 66),
+    17: (256, 74),
+    18: (256, 98),
+    19: (256, 50),
+    20: (32, 18),
+    21: (256, 110),
+    22: (256, 82),
+    23: (256, 136),
+    24: (1, 1),
+    25: (1, 2),
+    26: (1, 4),
+    27: (1, 8),
+    28: (1, 8),
+    29: (256, 56),
+    30: (1, 2),
+    34: (256, 54),
+    35: (256, 66),
+    39: (32, 17),
+}
+"""ggml type -> (elements in a block, bytes of a block). A type that is newer than this list is left to llama.cpp."""
+
+
+class DamagedGguf(ValueError):
+    """The file is not GGUF, or not whole. The message completes the sentence "The file ..."."""
+
+
+@dataclass(frozen=True)
+class GgufTensor:
+    """One tensor's entry: shape in GGUF order (fastest dimension first), ggml type, bytes from where data begins."""
+
+    shape: tuple[int, ...]
+    type: int
+    offset: int
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the tensor's data; None for a type this module does not know."""
+        block = BLOCKS.get(self.type)
+        return None if block is None else prod(self.shape) // block[0] * block[1]
+
+
+@dataclass(frozen=True)
+class GgufHeader:
+    """What a GGUF file says about itself. `data_start`: byte where tensor data begins; `file_size` in bytes."""
+
+    version: int
+    metadata: dict[str, Value]
+    tensors: dict[str, GgufTensor]
+    data_start: int
+    file_size: int
+
+    def text(self, key: str) -> str:
+        value = self.metadata.get(key)
+        return value if isinstance(value, str) else ""
+
+    def numbers(self, key: str, default: int = 0) -> list[int]:
+        """A metadata number as a list: some keys hold one number, or one for each layer."""
+        value = self.metadata.get(key)
+        if isinstance(value, list):
+            return [int(number) for number in value]
+        return [int(value)] if isinstance(value, (int, float)) else [default]
+
+
+def read_header(path: Path) -> GgufHeader:
+    """Read a GGUF file's header and check that all its tensors lie inside the file.
+
+    Raises:
+        DamagedGguf: not GGUF, a version that is not supported, or cut short.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        if file.read(4) != _MAGIC:
+            raise DamagedGguf("is not a GGUF file")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            try:
+                header = _Cursor(data).header()
+            except (struct.error, IndexError, UnicodeDecodeError, OverflowError) as error:
+                raise DamagedGguf("is cut short or damaged: its header cannot be read to the end") from error
+    for name, tensor in header.tensors.items():
+        end = header.data_start + tensor.offset + (tensor.size or 1)
+        if end > header.file_size:
+            raise DamagedGguf(f"is cut short: {name} should end at byte {end:,}, but the file has {header.file_size:,}")
+    return header
+
+
+class _Cursor:
+    """A place in the mapped file that moves on as values are read."""
+
+    def __init__(self, data: mmap.mmap) -> None:
+        self.data = data
+        self.at = 4
+
+    def number(self, code: str) -> int | float | bool:
+        value: int | float | bool = struct.unpack_from("<" + code, self.data, self.at)[0]
+        self.at += struct.calcsize("<" + code)
+        return value
+
+    def count(self, code: str = "Q") -> int:
+        return int(self.number(code))
+
+    def string(self) -> str:
+        length = self.count()
+        if length > len(self.data) - self.at:
+            raise IndexError
+        self.at += length
+        return self.data[self.at - length : self.at].decode("utf-8")
+
+    def value(self, kind: int) -> Value:
+        if kind == _STRING:
+            return self.string()
+        if kind == _ARRAY:
+            return self.array()
+        if kind not in _SCALARS:
+            raise DamagedGguf(f"is damaged: it holds a value of the unknown kind {kind}")
+        return self.number(_SCALARS[kind])
+
+    def array(self) -> Value:
+        kind, length = self.count("I"), self.count()
+        if kind == _STRING:
+            # Vocabularies: hundreds of thousands of strings, only stepped over.
+            unpack, data, at = struct.Struct("<Q").unpack_from, self.data, self.at
+            for _ in range(length):
+                at += 8 + unpack(data, at)[0]
+            self.at = at
+            return None
+        if kind == _ARRAY:
+            for _ in range(length):
+                self.array()
+            return None
+        if kind not in _SCALARS:
+            raise DamagedGguf(f"is damaged: it holds an array of the unknown kind {kind}")
+        code = _SCALARS[kind]
+        start = self.at
+        self.at += length * struct.calcsize("<" + code)
+        if self.at > len(self.data):
+            raise IndexError
+        if length > _LONGEST_KEPT_ARRAY:
+            return None
+        return list(struct.unpack_from(f"<{length}{code}", self.data, start))
+
+    def header(self) -> GgufHeader:
+        version = self.count("I")
+        if version not in (2, 3):
+            raise DamagedGguf(f"is GGUF version {version}, and only versions 2 and 3 (little-endian) are supported")
+        n_tensors, n_values = self.count(), self.count()
+        metadata: dict[str, Value] = {}
+        for _ in range(n_values):
+            key = self.string()
+            metadata[key] = self.value(self.count("I"))
+        tensors: dict[str, GgufTensor] = {}
+        for _ in range(n_tensors):
+            name = self.string()
+            shape = tuple(self.count() for _ in range(self.count("I")))
+            tensors[name] = GgufTensor(shape, self.count("I"), self.count())
+        alignment = metadata.get("general.alignment", 32)
+        step = alignment if isinstance(alignment, int) and alignment > 0 else 32
+        return GgufHeader(version, metadata, tensors, -(-self.at // step) * step, len(self.data))

