@@ -66,8 +66,8 @@ class LearningSettings(Section):
     """Which signals drive the update (DESIGN §5)."""
     steps: int = Field(8, ge=1)
     """Optimiser steps of one run."""
-    rollouts: int = Field(6, ge=0)
-    """Fresh answers sampled at each step (hindsight replay)."""
+    rollouts: int = Field(8, ge=0)
+    """Fresh answers learned from at each step (hindsight replay)."""
     replay: int = Field(4, ge=0)
     """Stored turns used at each step, beside the fresh answers."""
     rollout_tokens: int = Field(140, ge=16)
@@ -104,7 +104,7 @@ class GateSettings(Section):
     min_length_ratio: float = Field(0.6, ge=0.0, le=1.0)
     """Mean words of its answers, over those of the adapter now in use, at least this.
     A wish for short answers, if one is active, lifts the bound."""
-    max_kl_base: float = Field(1.0, gt=0.0)
+    max_kl_base: float = Field(0.5, gt=0.0)
     """Largest mean KL to the base model on the guard prompts, in nats per token."""
     max_repetition: float = Field(0.15, ge=0.0, le=1.0)
     """Largest share, beyond the adapter now in use, of repeated 4-grams in its answers."""

@@ -6,6 +6,7 @@ It must never know how a step is computed: it gives samples.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,26 +23,32 @@ class Practice:
 
     Questions whose answers still miss the wishes come up more often: each is drawn in proportion to how far its last
     score was from the best, plus a little, so that none is forgotten.
+
+    Answers are drawn as the person's are. Drawn from the whole distribution (temperature 1), a small model's answers
+    ramble, and practising them taught it to: measured, the form was learned and the sense was lost.
     """
 
-    def __init__(self, lessons: Sequence[Lesson], checks: Sequence[Check], *, max_tokens: int, seed: int) -> None:
+    def __init__(self, lessons: Sequence[Lesson], checks: Sequence[Check], sampling: Sampling, *, seed: int) -> None:
         self._lessons = list(lessons)
         self._checks = list(checks)
         self._random = np.random.default_rng(seed)
         self._need = np.ones(len(self._lessons))
-        self._sampling = Sampling(
-            max_tokens=max_tokens, temperature=1.0, top_p=1.0, top_k=0, min_p=0.0, repeat_penalty=1.0
-        )
+        self._sampling = sampling
         self.scores: list[float] = []
         """Mean score of each round's answers, for those that have checks."""
 
     def round(self, engine: Engine, adapter: Path | None, count: int) -> list[Sample]:
-        """Sample `count` answers with this GGUF LoRA (None: the base) and make samples of them."""
+        """Sample answers with this GGUF LoRA (None: the base) and make up to `count` samples of them.
+
+        Where checks can tell, twice as many answers are drawn as are kept: those that miss the wishes, and about as
+        many that keep them. With A = r and nearly all rewards alike, Binary RL would only teach the model to say again
+        what it says anyway.
+        """
         if not self._lessons or count == 0:
             return []
-        chosen = self._choose(count)
+        chosen = self._choose(count * 2 if self._checks else count)
         engine.set_adapters([AdapterSlot(adapter)] if adapter else [])
-        drawn = Sampling(**{**self._sampling.__dict__, "seed": int(self._random.integers(2**31))})
+        drawn = replace(self._sampling, seed=int(self._random.integers(2**31)))
         answers = engine.generate_many([self._lessons[n].prompt_ids for n in chosen], drawn)
         samples, scores = [], []
         for n, answer in zip(chosen, answers, strict=True):
@@ -65,7 +72,7 @@ class Practice:
             )
         if scores:
             self.scores.append(float(np.mean(scores)))
-        return samples
+        return balanced(samples, count)
 
     def _choose(self, count: int) -> list[int]:
         weights = self._need + 0.15
@@ -74,6 +81,13 @@ class Practice:
             size = min(count - len(chosen), len(self._lessons))
             chosen += self._random.choice(len(self._lessons), size, replace=False, p=weights / weights.sum()).tolist()
         return chosen
+
+
+def balanced(samples: Sequence[Sample], count: int) -> list[Sample]:
+    """Up to `count` samples with about as many rewards below zero as above; those without a reward count as above."""
+    missed = [sample for sample in samples if sample.score is not None and sample.score < 0][: (count + 1) // 2]
+    kept = [sample for sample in samples if sample.score is None or sample.score >= 0]
+    return [*missed, *kept[: min(count - len(missed), max(len(missed), count // 3))]]
 
 
 def stored_samples(lessons: Sequence[Lesson]) -> list[Sample]:

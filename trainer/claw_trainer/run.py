@@ -32,7 +32,7 @@ from claw_local.signals.checks import Check, infer_checks
 from claw_local.store import AdapterRecord, Store
 
 from .lessons import Lesson, active_hints, lessons_of
-from .rollouts import Practice, stored_samples
+from .rollouts import Practice, balanced, stored_samples
 
 Report = Callable[[str, float, str], None]
 
@@ -176,7 +176,7 @@ def _train(
         importance_cap=learning.importance_cap,
     )
     trainer = Trainer(policy, objective, learning_rate=learning.learning_rate)
-    practice = Practice(lessons, checks, max_tokens=learning.rollout_tokens, seed=learning.seed)
+    practice = Practice(lessons, checks, _sampling(settings), seed=learning.seed)
     stored = stored_samples(lessons)
     random = np.random.default_rng(learning.seed + 1)
     current: Path | None = Path(parent.gguf_path) if parent else None
@@ -187,8 +187,7 @@ def _train(
         fraction = 0.08 + 0.77 * step / learning.steps
         report("practising", fraction, f"{where}: fresh answers")
         samples = practice.round(engine, current, learning.rollouts)
-        size = min(learning.replay, len(stored))
-        samples += [stored[n] for n in random.choice(len(stored), size, replace=False)] if size else []
+        samples += balanced([stored[n] for n in random.permutation(len(stored))], learning.replay)
         if not samples:
             raise LearnError(
                 "Nothing of what was said tells how an answer should have been. Say what you would like different."
@@ -199,6 +198,12 @@ def _train(
         history.append({**metrics, **({"score": practice.scores[-1]} if practice.scores else {})})
         current = _export(policy, folder, base)
     return {"samples": seen, "steps": learning.steps, "history": history}
+
+
+def _sampling(settings: Settings) -> Sampling:
+    """As the person's replies are drawn, but no longer than a fresh answer may be."""
+    values = {**settings.sampling.model_dump(), "max_tokens": settings.learning.rollout_tokens}
+    return Sampling(**values, seed=settings.learning.seed)
 
 
 def _export(policy: Any, folder: Path, base: Path) -> Path:
@@ -233,10 +238,7 @@ def _gate(
         plain = engine.render([Message("user", text)]).token_ids
         hinted = engine.render([Message("user", fast.with_hints(text, hints))]).token_ids if hints else None
         questions.append(measuring.Question(text=text, prompt_ids=plain, hinted_ids=hinted, held_out=False))
-    sampling = Sampling(
-        **{**settings.sampling.model_dump(), "max_tokens": settings.learning.rollout_tokens},
-        seed=settings.learning.seed,
-    )
+    sampling = _sampling(settings)
     probes = measuring.measure(
         engine,
         questions,
