@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ def main() -> int:
     parser.add_argument("--request", type=Path, required=True, help="JSON file with the model and the settings")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _stop)
+    os.environ["HF_HUB_OFFLINE"] = "1"  # Nothing a library does may reach for the network.
 
     from claw_local.errors import ClawError, LearnError
     from claw_local.paths import locate
