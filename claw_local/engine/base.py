@@ -144,7 +144,7 @@ class Engine(Protocol):
         ...
 
     def logits(self, token_ids: Sequence[int], *, start: int) -> Logits:
-        """[T - start, V] raw logits at positions start .. T-1 (row i predicts token start + i + 1), adapters on."""
+        """[T - start, V] raw logits at positions start .. T-1 (row i predicts token start + i + 1), adapters set."""
         ...
 
     def next_logits(

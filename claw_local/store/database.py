@@ -153,7 +153,7 @@ def _in_words(path: Path, error: Exception) -> str:
     if "full" in text or (isinstance(error, OSError) and error.errno == 28):
         return f"The disk is full: {path} could not be written. Free some space, then send the message again."
     if "disk I/O" in text:
-        return f"The disk failed or is full: {path} could not be read or written ({text}). Free some space, check the disk."
+        return f"The disk failed or is full ({text} at {path}). Free some space, or check the disk, and try again."
     if "readonly" in text or "read-only" in text.lower() or isinstance(error, PermissionError):
         return f"{path} cannot be written. Make it and its folder writable, or set CLAW_LOCAL_HOME to another folder."
     if "malformed" in text or "not a database" in text:
