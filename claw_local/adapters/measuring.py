@@ -22,6 +22,8 @@ Report = Callable[[float, str], None]
 
 KL_TOKENS = 96
 """Longest stretch of an answer over which a KL is taken."""
+ANSWERS = 2
+"""Fresh answers to each question, whose check scores are averaged: one alone says little about a sampled reply."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def measure(
     plain = [question.prompt_ids for question in questions]
     engine.set_adapters(current)
     report(0.0, "answers before")
-    before = [generation.text for generation in engine.generate_many(plain, sampling)]
+    before = _texts(engine, plain, sampling)
     teacher_prompts = [questions[n].hinted_ids or () for n in hinted]
     teacher = engine.generate_many(teacher_prompts, sampling)
     responses = {n: tuple(generation.response_ids[:KL_TOKENS]) for n, generation in zip(hinted, teacher, strict=True)}
@@ -83,7 +85,7 @@ def measure(
     old_liking = {n: _liking(engine, question) for n, question in enumerate(questions) if question.score}
     engine.set_adapters(candidate)
     report(0.5, "answers after")
-    after = [generation.text for generation in engine.generate_many(plain, sampling)]
+    after = _texts(engine, plain, sampling)
     report(0.8, "distance to your wishes after")
     new = {
         n: _mean_kl(wanted[n], _log_softmax(_response_logits(engine, questions[n].prompt_ids, responses[n])))
@@ -95,12 +97,12 @@ def measure(
         Probe(
             question=question.text,
             held_out=question.held_out,
-            before=before[n],
-            after=after[n],
+            before=before[n][0],
+            after=after[n][0],
             divergence_before=old.get(n),
             divergence_after=new.get(n),
-            score_before=score(before[n], checks),
-            score_after=score(after[n], checks),
+            score_before=_mean_score(before[n], checks),
+            score_after=_mean_score(after[n], checks),
             margin=question.score * (new_liking[n] - old_liking[n]) if n in old_liking else None,
         )
         for n, question in enumerate(questions)
@@ -123,6 +125,17 @@ def distance_to_base(engine: Engine, candidate: Sequence[AdapterSlot], sampling:
         total += float(_kl(mine, _log_softmax(_response_logits(engine, prompt, response))).sum())
         tokens += len(response)
     return total / tokens if tokens else 0.0
+
+
+def _texts(engine: Engine, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[list[str]]:
+    """[N] questions, `ANSWERS` texts each."""
+    generations = engine.generate_many([*prompts] * ANSWERS, sampling)
+    return [[generations[k * len(prompts) + n].text for k in range(ANSWERS)] for n in range(len(prompts))]
+
+
+def _mean_score(texts: Sequence[str], checks: Sequence[Check]) -> float | None:
+    scores = [found for text in texts if (found := score(text, checks)) is not None]
+    return sum(scores) / len(scores) if scores else None
 
 
 def _response_logits(engine: Engine, prompt: Sequence[int], response: Sequence[int]) -> Floats:

@@ -37,7 +37,7 @@ from .rollouts import Practice, balanced, stored_samples
 Report = Callable[[str, float, str], None]
 
 LENGTH_CHECKS = frozenset({"max_sentences", "max_words", "min_words", "min_sentences"})
-PROBES = 14
+PROBES = 18
 """Most questions the gate asks; the person's own come first."""
 
 

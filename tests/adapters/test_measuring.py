@@ -1,0 +1,63 @@
+"""What the gate measures, on the embedded model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from claw_local.adapters.measuring import Question, distance_to_base, measure, shipped_prompts
+from claw_local.engine.base import Message, Sampling
+from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.memory.fast import with_hints
+from claw_local.settings import ModelSettings
+from claw_local.signals.checks import Check
+
+SHORT = Sampling(max_tokens=10, temperature=0.7, seed=5)
+
+
+@pytest.fixture(scope="module")
+def engine(model_path: Path) -> LlamaCppEngine:
+    return LlamaCppEngine.open(model_path, ModelSettings(threads=1, context=1024), cache_dir=None)
+
+
+def question(engine: LlamaCppEngine, text: str, hint: str = "", **more: object) -> Question:
+    return Question(
+        text=text,
+        prompt_ids=engine.render([Message("user", text)]).token_ids,
+        hinted_ids=engine.render([Message("user", with_hints(text, [hint]))]).token_ids if hint else None,
+        held_out=False,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def test_an_adapter_against_itself_changes_nothing(engine: LlamaCppEngine) -> None:
+    asked = [
+        question(engine, "What is rain?", "Answer in capital letters."),
+        question(engine, "What is snow?", response_ids=tuple(engine.tokenize("Frozen water.")), score=1),
+    ]
+    told, judged = measure(engine, asked, current=[], candidate=[], checks=[Check("uppercase")], sampling=SHORT)
+    assert told.before == told.after
+    assert told.before != ""
+    assert told.divergence_before is not None
+    assert told.divergence_before == told.divergence_after
+    assert told.divergence_before > 0.01, "a hint changes how the model answers"
+    assert told.score_before == told.score_after == -1.0
+    assert (judged.divergence_before, judged.margin) == (None, 0.0)
+    assert told.margin is None
+
+
+def test_without_checks_there_is_no_score(engine: LlamaCppEngine) -> None:
+    (probe,) = measure(engine, [question(engine, "Why?")], current=[], candidate=[], checks=[], sampling=SHORT)
+    assert (probe.score_before, probe.score_after, probe.divergence_before) == (None, None, None)
+
+
+def test_the_base_has_no_distance_to_itself(engine: LlamaCppEngine) -> None:
+    assert distance_to_base(engine, [], SHORT) == 0.0
+
+
+def test_prompts_ship_with_the_package() -> None:
+    neutral, guard = shipped_prompts("neutral"), shipped_prompts("guard")
+    assert len(neutral) == len(set(neutral)) >= 18
+    assert len(guard) == len(set(guard)) >= 8
+    assert not set(neutral) & set(guard)
