@@ -20,6 +20,7 @@ from .reply import Answer, Draft, Reply
 from .settings import Settings, load
 from .signals import turns
 from .store import AdapterRecord, Chat, Hint, Signal, Store, StoredMessage
+from .store.chats import Teaching
 
 if TYPE_CHECKING:
     from .idle.learning import Learning
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["Adapters", "Answer", "Assistant", "Hints", "Reply"]
 
 TITLE_LENGTH = 60
+LONGEST_HINT = 400
+JUDGE_AT_CLOSE_S = 10.0
+"""How long leaving a `with` block waits for the judge."""
+LEFT_OVER = 20
+"""Most turns, left unjudged by an earlier program, that are judged beside a new one."""
 
 
 class Assistant:
@@ -44,6 +50,7 @@ class Assistant:
         self._engine: Engine | None = None
         self._load_lock = threading.Lock()
         self._load_s = 0.0
+        self._looked_back = False
         self._judge = BackgroundJudge(self.store, self._loaded_engine)
         self.adapters = Adapters(self)
         self.hints = Hints(self)
@@ -71,7 +78,9 @@ class Assistant:
     def __enter__(self) -> Assistant:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.wait_judged(JUDGE_AT_CLOSE_S)
         self.close()
 
     def close(self) -> None:
@@ -142,7 +151,7 @@ class Assistant:
         return self.store.signals.of(message_ids)
 
     def rename_chat(self, chat_id: int, title: str) -> Chat:
-        return self.store.chats.update(chat_id, title=title)
+        return self.store.chats.update(chat_id, title=clean(title))
 
     def delete_chat(self, chat_id: int) -> None:
         self.store.chats.delete(chat_id)
@@ -177,6 +186,7 @@ class Assistant:
             UsageError: there is no text. NotFoundError: no such chat or adapter. StoreError: it could not be stored.
         """
         text = clean(text)
+        system = None if system is None else clean(system)
         if not text.strip():
             raise UsageError('There is no question. Put it in quotes: claw-local ask "How do I boil an egg?"')
         if isinstance(adapter, int) and adapter:
@@ -189,13 +199,12 @@ class Assistant:
                 record = self.store.chats.update(chat, system=system)
             if not record.title:
                 record = self.store.chats.update(chat, title=_title(text))
-        may_teach = self.learn.enabled and record.learn and learn is not False
-        previous = self.store.messages.get(record.head_id) if record.head_id is not None else None
-        user_id, reply_id = self.store.messages.begin_turn(record.id, text, parent_id=record.head_id, learn=may_teach)
+        teaching: Teaching = "never" if learn is False else "yes" if self.learn.enabled and record.learn else "off"
+        previous_id, user_id, reply_id = self.store.messages.go_on(record.id, text, learn=teaching)
 
         def begun() -> None:
-            if may_teach and previous is not None and previous.role == "assistant":
-                self._judge_later(previous.id)
+            if teaching == "yes" and previous_id is not None:
+                self._judge_later(previous_id)
 
         return self._reply(record, user_id, reply_id, sampling, adapter, memory, begun)
 
@@ -215,7 +224,10 @@ class Assistant:
         if old.state == "done":
             self.store.signals.add(message_id, "regenerate", -1)
         user_id, reply_id = self.store.messages.begin_turn(
-            record.id, None, parent_id=old.parent_id, learn=old.learn and self.learn.enabled and record.learn
+            record.id,
+            None,
+            parent_id=old.parent_id,
+            learn="yes" if old.learn and self.learn.enabled and record.learn else "never",
         )
         return self._reply(record, user_id, reply_id, sampling, adapter, memory, lambda: None)
 
@@ -307,21 +319,27 @@ class Assistant:
                 signal = self.store.signals.add(message_id, "thumb", 1 if verdict == "good" else -1, hint=text)
             if edit:
                 self.store.messages.add(
-                    message.chat_id, "assistant", clean(edit), parent_id=message.parent_id, learn=message.learn
+                    message.chat_id,
+                    "assistant",
+                    clean(edit),
+                    parent_id=message.parent_id,
+                    learn="never",  # The person's own words: a demonstration for the reply, not one of the model's.
+                    # What was said after an older reply stays in view.
+                    make_head=self.chat(message.chat_id).head_id == message_id,
                 )
                 signal = self.store.signals.add(message_id, "edit", -1, hint=text)
             if text:
-                scope: Literal["everywhere", "turn"] = "everywhere" if self._is_general(text) else "turn"
+                scope: Literal["everywhere", "turn"] = "everywhere" if self._holds_everywhere(text) else "turn"
                 kept = self.store.hints.add(text, message_id=message_id, chat_id=message.chat_id, scope=scope)
                 fast.remember(self.store, kept)
         assert signal is not None
         return signal
 
     @staticmethod
-    def _is_general(text: str) -> bool:
-        from .judge.hints import scope_of
+    def _holds_everywhere(text: str) -> bool:
+        from .judge.hints import is_about_content
 
-        return scope_of(text) == "everywhere"
+        return not is_about_content(text)
 
     def on_judged(self, listener: Callable[[Signal], None]) -> None:
         """Call `listener` from the judge's thread for each reply that has been judged."""
@@ -334,6 +352,11 @@ class Assistant:
     def _judge_later(self, reply_id: int) -> None:
         for turn in turns.pair_some(self.store, [reply_id]):
             self._judge.put(turn)
+        if not self._looked_back and self.store.samples.count_unjudged() > 1:
+            for turn in turns.waiting(self.store)[:LEFT_OVER]:
+                if turn.reply.id != reply_id:
+                    self._judge.put(turn)
+        self._looked_back = True
 
     # Learning
 
@@ -381,14 +404,19 @@ class Hints:
         self._store = assistant.store
 
     def list(self, *, active_only: bool = True) -> list[Hint]:
-        """Newest first."""
-        return self._store.hints.list(state="active" if active_only else None)
+        """Those that stand in prompts, newest first; otherwise all, dropped ones and those of one turn too."""
+        hints = self._store.hints.list(state="active" if active_only else None)
+        return [hint for hint in hints if hint.scope != "turn"] if active_only else hints
 
     def add(self, text: str) -> Hint:
         """A wish typed in by the person, for every chat."""
         text = " ".join(clean(text).split())
         if not text:
             raise UsageError('Say what you wish for: claw-local hints add "Answer in plain sentences."')
+        if len(text) > LONGEST_HINT:
+            raise UsageError(
+                f"A hint has at most {LONGEST_HINT} characters: it stands in every prompt. Say it shorter."
+            )
         hint = self._store.hints.add(text)
         fast.remember(self._store, hint)
         return hint

@@ -72,7 +72,12 @@ def locate(home: str | os.PathLike[str] | None = None) -> Paths:
     """
     chosen = home if home is not None else os.environ.get(HOME_VARIABLE) or None
     if chosen is not None:
-        root = Path(chosen).expanduser().absolute()
+        try:
+            root = Path(chosen).expanduser().absolute()
+        except (RuntimeError, OSError) as error:
+            from .errors import StoreError
+
+            raise StoreError(f"There is no folder {chosen} ({error}). Set {HOME_VARIABLE} to another one.") from error
         return Paths(data=root, config=root)
     import platformdirs
 

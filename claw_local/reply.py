@@ -117,7 +117,7 @@ class Reply:
             self._finish(draft, generation, time.perf_counter() - started)
             if first:
                 self._begun()
-        except GeneratorExit:
+        except (GeneratorExit, KeyboardInterrupt):
             self._store.messages.fail(self.message_id, "interrupted")
             raise
         except BaseException:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as EnvironmentProblem
 
 from .errors import SettingsError
 from .paths import Paths
@@ -25,7 +26,7 @@ class ModelSettings(Section):
     """Path of a GGUF file. Empty: the embedded model, if the `tiny` extra is installed."""
     context: int = Field(4096, ge=512)
     """Longest chat, in tokens, that the model is given at once. Never more than it was trained for."""
-    threads: int = Field(0, ge=0)
+    threads: int = Field(0, ge=0, le=512)
     """CPU threads; 0 means one for each physical core."""
     gpu_layers: int = Field(-1, ge=-1)
     """Layers to keep on a GPU, where llama.cpp was built for one; -1 means all."""
@@ -144,8 +145,15 @@ def load(paths: Paths) -> Settings:
         SettingsError: the file is not TOML, or a value is out of its range; the message names file and key.
     """
     try:
-        values = tomllib.loads(paths.settings.read_text("utf-8")) if paths.settings.exists() else {}
+        values = tomllib.loads(paths.settings.read_text("utf-8")) if paths.settings.is_file() else {}
         return Settings(**values)
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{paths.settings} is not UTF-8 text. Save it as UTF-8, or rename the file.") from error
+    except EnvironmentProblem as error:
+        raise SettingsError(
+            f"A CLAW_LOCAL_ variable in the environment is not valid: {error}. "
+            "One setting looks like CLAW_LOCAL_MODEL__PATH=model.gguf."
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
             f"{paths.settings} is not valid TOML: {error}. Mend that line, or rename the file."
@@ -157,4 +165,6 @@ def load(paths: Paths) -> Settings:
             f"The setting {key} is not valid: {first['msg']}. Mend it in {paths.settings} (or in the environment)."
         ) from error
     except OSError as error:
-        raise SettingsError(f"Cannot read {paths.settings}: {error.strerror or error}. Make it readable.") from error
+        raise SettingsError(
+            f"Cannot read {paths.settings}: {error.strerror or error}. Make it readable, or change CLAW_LOCAL_HOME."
+        ) from error

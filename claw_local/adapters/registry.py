@@ -10,6 +10,8 @@ from ..engine.base import AdapterSlot
 from ..errors import AdapterError, NotFoundError
 from ..store import AdapterRecord, Store
 
+REMEDY = "`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others."
+
 AdapterChoice = int | Literal["base"] | None
 
 
@@ -18,6 +20,7 @@ class Registry:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._checked: set[tuple[str, int, int]] = set()
 
     def list(self) -> list[AdapterRecord]:
         """Newest first."""
@@ -78,12 +81,25 @@ class Registry:
         if choice == "base" or choice == 0:
             return None
         if choice is None:
-            return self.active(model_sha256)
+            active = self.active(model_sha256)
+            return None if active is None else self._verified(active)
         record = self.get(choice)
         if record.model_sha256 != model_sha256:
             raise AdapterError(
                 f"Adapter {choice} was made for another model than the one in use. `--adapter base` works."
             )
+        return self._verified(record)
+
+    def _verified(self, record: AdapterRecord) -> AdapterRecord:
+        """The record, after its file was checked; a file that has not changed since is not read again."""
+        try:
+            status = Path(record.gguf_path).stat()
+            stamp = (record.gguf_path, status.st_size, status.st_mtime_ns)
+        except OSError:
+            stamp = (record.gguf_path, -1, -1)
+        if stamp not in self._checked:
+            verify(record)
+            self._checked.add(stamp)
         return record
 
 
@@ -100,10 +116,10 @@ def verify(record: AdapterRecord) -> None:
     """
     path = Path(record.gguf_path)
     if not path.is_file():
-        raise AdapterError(f"The file of adapter {record.id} is gone ({path}). Use another one, or `base`.")
+        raise AdapterError(f"The file of adapter {record.id} is gone ({path}). {REMEDY}")
     expected = record.sha256.get(path.name)
     if expected and file_sha256(path) != expected:
-        raise AdapterError(f"The file of adapter {record.id} has been changed ({path}). Use another one, or `base`.")
+        raise AdapterError(f"The file of adapter {record.id} has been changed ({path}). {REMEDY}")
 
 
 def file_sha256(path: Path) -> str:

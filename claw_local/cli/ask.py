@@ -36,6 +36,8 @@ def ask(
         raise UsageError("--chat and --new contradict each other: name a chat, or start a new one.")
     from ..assistant import Assistant
 
+    if sys.stdout is None:
+        raise UsageError("Standard output is closed, so there is nowhere to put the answer.")
     text = _question(question or [])
     with Assistant.open(model=model) as assistant:
         reply = assistant.stream(
@@ -47,14 +49,17 @@ def ask(
             learn=False if no_learn else None,
             memory=not no_memory,
         )
+        shown = False
         try:
             for piece in reply:
                 if not json_output:
                     sys.stdout.write(harmless(piece))
                     sys.stdout.flush()
-        except KeyboardInterrupt:
+                    shown = True
+        except BaseException:
+            # Ctrl-C, an error, or a reader that has gone: what was shown is kept, and the shown line ends.
             reply.close()
-            if not json_output:
+            if shown and sys.stdout.isatty():
                 sys.stdout.write("\n")
             raise
         answer = reply.answer
@@ -97,7 +102,7 @@ def adapter_choice(text: str | None) -> Any:
     """An adapter as a person names it: an id, `base`, or nothing. Raises UsageError."""
     if text is None or text == "base":
         return text
-    if text.isdigit():
+    if text.isascii() and text.isdecimal():
         return int(text)
     raise UsageError(
         f"--adapter takes an adapter's id or `base`, not {text!r}. `claw-local adapters list` shows the ids."

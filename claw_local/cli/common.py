@@ -12,7 +12,9 @@ JSON_OPTION = typer.Option(False, "--json", help="Print one JSON object instead 
 
 
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2)
+    # JSON lets these control characters stand raw; a terminal would act on them.
+    typer.echo("".join(c if not "\x7f" <= c <= "\x9f" else f"\\u{ord(c):04x}" for c in text))
 
 
 def plain(value: Any) -> Any:

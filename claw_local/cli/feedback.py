@@ -28,13 +28,16 @@ def feedback(
         try:
             text = edit.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"Cannot read {edit} as text: {error}.") from error
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise UsageError(f"Cannot read {edit}: {reason}. Name a text file.") from error
     with Assistant.open() as assistant:
         signal = assistant.feedback(message, cast(Literal["good", "bad"] | None, verdict), hint=hint, edit=text)
         teaches = assistant.store.messages.get(message).learn
     if json_output:
         print_json(signal)
     else:
+        if text:
+            typer.echo("Your text is kept as the answer it should have been.")
         typer.echo(
             f"Noted: message {message} scores {signal.score:+d}." + (f" Hint: {signal.hint}" if signal.hint else "")
         )

@@ -6,7 +6,14 @@ import typer
 
 from .common import JSON_OPTION, harmless, plain, print_json, short
 
-app = typer.Typer(help="The chats that are kept.", no_args_is_help=True)
+app = typer.Typer(help="The chats that are kept.", invoke_without_command=True)
+
+
+@app.callback()
+def history(ctx: typer.Context) -> None:
+    """The chats that are kept; without more words, the list of them."""
+    if ctx.invoked_subcommand is None:
+        show_all(limit=50, json_output=False)
 
 
 @app.command("list")

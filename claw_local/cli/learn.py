@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import subprocess
 import sys
 import threading
@@ -113,6 +114,9 @@ def _offer_to_install() -> None:
 def _run(assistant: Any, *, quiet: bool) -> Any:
     """Run the trainer under a progress bar on standard error; Ctrl-C stops it in order."""
     cancel = threading.Event()
+    for name in ("SIGTERM", "SIGHUP"):  # A closed terminal stops the run as Ctrl-C does.
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
     if quiet or not sys.stderr.isatty():
         return assistant.learn.now(None, cancel)
     from rich.console import Console

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,9 +27,15 @@ class Commands(TyperGroup):
                 raise
             typer.echo(str(error), err=True)
             raise typer.Exit(error.exit_code) from error
-        except (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError) as error:
-            if isinstance(error, (BrokenPipeError, typer.Exit, typer.Abort)) or ctx.params.get("debug"):
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            # What the parser has to say about wrong use is its own to print.
+            if ctx.params.get("debug") or hasattr(error, "show"):
                 raise
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                typer.echo("The answer could not be written: the disk is full. Free some space.", err=True)
+                raise typer.Exit(1) from error
             typer.echo(
                 f"Something unexpected went wrong: {error!r}. `claw-local doctor` checks the set-up; "
                 "`claw-local --debug …` shows where it happened.",

@@ -85,7 +85,7 @@ def run_child(command: Sequence[str], *, timeout_s: float) -> Outcome:
 
 def run_probe(name: str, *arguments: str, timeout_s: float) -> Outcome:
     """Run one probe of `claw_local.doctor.probe` with this Python."""
-    return run_child([sys.executable, "-m", f"{__package__}.probe", name, *arguments], timeout_s=timeout_s)
+    return run_child([sys.executable, "-P", "-m", f"{__package__}.probe", name, *arguments], timeout_s=timeout_s)
 
 
 def _json_object(text: str) -> dict[str, Any] | None:

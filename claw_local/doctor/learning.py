@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
+from ..idle import extra
 from .check import Check, python_command, tidy
 from .child import Outcome, run_probe
 
@@ -22,7 +23,7 @@ def check_learning(part: str, outcome: Outcome | None) -> Check:
     """Judge how the probe of one part ended."""
     pip = f"{python_command()} -m pip install"
     if outcome is None:
-        return Check(part, "warning", "not installed: learning needs it", f'{pip} "claw-local[train]"')
+        return Check(part, "warning", "not installed: learning needs it", extra.as_typed(extra.install_command()))
     if not outcome.worked:
         return Check(
             part,

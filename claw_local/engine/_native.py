@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
+import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -63,6 +66,27 @@ def library() -> Any:
     return llama_cpp
 
 
+@contextmanager
+def signals_later() -> Iterator[None]:
+    """Put off Ctrl-C and SIGTERM until a call into llama.cpp that logs is over.
+
+    The log callback is Python: a signal handler that runs inside it raises where nobody can catch it, and is lost.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for missed in came:
+            signal.raise_signal(missed)
+
+
 def last_log() -> str:
     """The last thing llama.cpp complained about, or an empty text."""
     return _log[-1] if _log else ""
@@ -89,7 +113,8 @@ class NativeModel:
         parameters = lib.llama_model_default_params()
         parameters.n_gpu_layers = gpu_layers
         forget_log()
-        self.pointer = lib.llama_model_load_from_file(os.fsencode(path), parameters)
+        with signals_later():
+            self.pointer = lib.llama_model_load_from_file(os.fsencode(path), parameters)
         if not self.pointer:
             reason = last_log() or "no reason given"
             raise ModelError(
@@ -169,7 +194,8 @@ class NativeModel:
             AdapterError: llama.cpp refuses it.
         """
         forget_log()
-        adapter = self._lib.llama_adapter_lora_init(self.pointer, os.fsencode(path))
+        with signals_later():
+            adapter = self._lib.llama_adapter_lora_init(self.pointer, os.fsencode(path))
         address = ctypes.cast(adapter, ctypes.c_void_p).value if adapter else None
         if address is None:
             reason = last_log() or "no reason given"
@@ -220,7 +246,8 @@ class NativeContext:
             # what is computed does not depend on how a prompt was cut up; it is also a little quicker.
             parameters.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
         forget_log()
-        self.pointer = lib.llama_init_from_model(model.pointer, parameters)
+        with signals_later():
+            self.pointer = lib.llama_init_from_model(model.pointer, parameters)
         if not self.pointer:
             raise EngineError(
                 f"There is not enough memory for a context of {context} tokens ({last_log() or 'no reason given'}). "

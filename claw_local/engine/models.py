@@ -34,11 +34,14 @@ def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str
     Raises:
         ModelError: none is named and the embedded one is not installed.
     """
-    chosen = str(override) if override is not None and str(override) else settings.model.path
+    chosen = str(override) if override is not None and str(override) not in ("", ".") else settings.model.path
     if chosen:
-        path = Path(chosen).expanduser()
-        kept = paths.models / path
-        return (kept if not path.exists() and kept.is_file() else path).absolute()
+        try:
+            path = Path(chosen).expanduser()
+            kept = paths.models / path
+            return (kept if not path.exists() and kept.is_file() else path).absolute()
+        except (RuntimeError, OSError) as error:
+            raise ModelError(f"There is no model file {chosen} ({error}). {_REMEDY}") from error
     embedded = embedded_model()
     if embedded is None:
         raise ModelError(
@@ -75,6 +78,10 @@ def check_model(path: Path, *, context: int = 4096, memory: int | None = None, o
         raise ModelError(f"{path} is a folder, and a model is one GGUF file. {_REMEDY}")
     if not path.exists():
         raise ModelError(f"There is no model file {path}. {_REMEDY}")
+    if not path.is_file():
+        raise ModelError(
+            f"{path} is not a file that can be read again and again, and a model is one GGUF file. {_REMEDY}"
+        )
     try:
         header = read_header(path)
     except DamagedGguf as damage:
@@ -130,7 +137,9 @@ def check_adapter(path: Path, model: ModelInfo) -> tuple[str, int, int]:
     Raises:
         AdapterError: missing, unreadable, damaged, not a LoRA, or made for another architecture.
     """
-    remedy = "Train it again, or use another adapter (`claw-local adapters list`)."
+    remedy = "`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others."
+    if path.exists() and not path.is_file():
+        raise AdapterError(f"The adapter file {path} is not a regular file. {remedy}")
     try:
         status = path.stat()
         header = read_header(path)

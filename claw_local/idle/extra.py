@@ -21,12 +21,12 @@ def install_command() -> list[str]:
     script = root / "packaging" / "bootstrap.py"
     if script.is_file() and Path(sys.prefix).resolve() == (root / ".venv").resolve():
         return [sys.executable, str(script), "learn"]
-    return [sys.executable, "-m", "pip", "install", "claw-local[train]"]
+    return [sys.executable, "-P", "-m", "pip", "install", "claw-local[train]"]
 
 
 def as_typed(command: list[str]) -> str:
     """A command as a person types it."""
-    if command[1:3] == ["-m", "pip"]:
+    if "pip" in command:
         return "pip install 'claw-local[train]'"
     return shlex.join(["python3", *command[1:]])
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,19 @@ def run_trainer(
 
 
 def _start(paths: Paths, run_id: int, request: Path, log: Path) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, HOME_VARIABLE: str(paths.data), "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "claw_trainer", "--run", str(run_id), "--request", str(request)]
+    # The trainer is found where this process would find it, installed or not.
+    found = [find_spec(name) for name in ("claw_local", "claw_trainer")]
+    homes = [str(Path(spec.origin).parents[1]) for spec in found if spec is not None and spec.origin]
+    search = os.pathsep.join([*dict.fromkeys(homes), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {
+        **os.environ,
+        "PYTHONPATH": search,
+        HOME_VARIABLE: str(paths.data),
+        "PYTHONUNBUFFERED": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+    # -P: a file called json.py in the folder a person happens to be in must not run as ours.
+    command = [sys.executable, "-P", "-m", "claw_trainer", "--run", str(run_id), "--request", str(request)]
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as out:
         return subprocess.Popen(

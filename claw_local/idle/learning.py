@@ -60,6 +60,7 @@ class Learning:
         self._store.flags.set(SWITCH, "off")
 
     def status(self) -> LearnStatus:
+        self._store.runs.bury()
         runs = self._store.runs.list(limit=1)
         try:
             active = self._assistant.adapters.active()
@@ -70,7 +71,7 @@ class Learning:
             lessons=self._store.samples.count_waiting(),
             waiting=self._store.samples.count_unjudged(),
             silent=self._store.messages.count_silent(),
-            hints=tuple(self._store.hints.list()),
+            hints=tuple(hint for hint in self._store.hints.list() if hint.scope != "turn"),
             adapter=active.id if active else 0,
             run=self._store.runs.running() or (runs[0] if runs else None),
         )

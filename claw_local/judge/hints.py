@@ -116,6 +116,11 @@ def scope_of(hint: str) -> Scope:
     return "everywhere" if wish else "turn"
 
 
+def is_about_content(hint: str) -> bool:
+    """Whether a hint that was given outright speaks of one answer's content ("it's Canberra") rather than of manner."""
+    return bool(pattern("content").search(hint) or pattern("correction").search(hint))
+
+
 def clear_wish(message: str) -> str:
     """The hint in a message that also pleased: only a wish about form counts ("great, but shorter next time")."""
     hint = extract(message)

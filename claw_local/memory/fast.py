@@ -6,12 +6,18 @@ too (DESIGN §5): what fast memory shows at once is what training later makes un
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from ..signals.checks import infer_checks
 from ..store import Hint, Store
 
 TokenCounter = Callable[[str], int]
+
+_COMPLAINT = re.compile(
+    r"\b(?:too|i (?:really )?(?:don't|do not|didn't) (?:like|want|need)|i (?:hate|dislike))\b", re.I
+)
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 
 SAME_WISH = 0.6
 """Share of common words (Jaccard) from which two hints without checks count as the same wish."""
@@ -21,7 +27,24 @@ def with_hints(question: str, hints: Sequence[str]) -> str:
     """The person's message with the hints appended. No hints: the message as it is."""
     if not hints:
         return question
-    return f"{question}\n\n{' '.join(_sentence(hint) for hint in hints)}"
+    return f"{question}\n\n{' '.join(wording(hint) for hint in hints)}"
+
+
+def wording(hint: str) -> str:
+    """A hint as it stands in the prompt: the person's words, but a complaint as the wish it comes down to.
+
+    Under a new question "way too long, two sentences max" reads as if there were a text to shorten, and a small model
+    answers that instead; "Please answer with at most 2 sentences." does not.
+    """
+    parts = [part for part in _BETWEEN_SENTENCES.split(" ".join(hint.split())) if part]
+    said = []
+    for part in parts:
+        checks = infer_checks([part]) if _COMPLAINT.search(part) else []
+        if checks:
+            said.append(f"Please answer with {', '.join(check.describe() for check in checks)}.")
+        else:
+            said.append(part if part.endswith((".", "!", "?", "。", "！", "？")) else part + ".")
+    return " ".join(said)
 
 
 def choose(store: Store, *, chat_id: int | None, budget_tokens: int, count: TokenCounter) -> list[Hint]:
@@ -76,8 +99,3 @@ def _says_all_of(old: str, new: str) -> bool:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset("".join(c.lower() if c.isalnum() else " " for c in text).split())
-
-
-def _sentence(hint: str) -> str:
-    text = " ".join(hint.split())
-    return text if text.endswith((".", "!", "?", "。", "！", "？")) else text + "."

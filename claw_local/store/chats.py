@@ -7,7 +7,7 @@ import os
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import NotFoundError
 from .database import Database, now
@@ -15,6 +15,10 @@ from .records import Chat, MessageState, StoredMessage, TurnType
 
 if TYPE_CHECKING:
     from ..engine.base import Generation
+
+
+Teaching = Literal["yes", "off", "never"]
+TEACHING: dict[Teaching, int] = {"yes": 1, "off": 0, "never": -1}
 
 
 class Chats:
@@ -90,10 +94,15 @@ class Messages:
         parent_id: int | None,
         state: MessageState = "done",
         turn_type: TurnType = "main",
-        learn: bool = True,
+        learn: Teaching = "yes",
+        make_head: bool = True,
         **columns: Any,
     ) -> int:
-        """Write one message and make it the head of its chat (side turns leave the head alone)."""
+        """Write one message and make it the head of its chat (side turns leave the head alone).
+
+        `learn`: may it teach? "off" because learning is off, which `let_past_teach` can change; "never" because the
+        person said so, which nothing can.
+        """
         moment = now()
         row: dict[str, Any] = {
             "chat_id": chat_id,
@@ -102,19 +111,19 @@ class Messages:
             "content": content,
             "state": state,
             "turn_type": turn_type,
-            "learn": int(learn),
+            "learn": TEACHING[learn],
             "writer": process_identity() if state == "streaming" else "",
             "created_at": moment,
             **{name: _to_column(name, value) for name, value in columns.items()},
         }
         with self._database.write() as db:
             identity = int(str(db.table("messages").insert(row).last_pk))
-            head = {} if turn_type == "side" else {"head_id": identity}
+            head = {"head_id": identity} if make_head and turn_type != "side" else {}
             db.table("chats").update(chat_id, {**head, "updated_at": moment})
         return identity
 
     def begin_turn(
-        self, chat_id: int, question: str | None, *, parent_id: int | None, learn: bool = True, **columns: Any
+        self, chat_id: int, question: str | None, *, parent_id: int | None, learn: Teaching = "yes", **columns: Any
     ) -> tuple[int, int]:
         """In one transaction: the person's message (None: the parent already is one) and the reply that is to come.
 
@@ -132,6 +141,15 @@ class Messages:
         """Note what a reply is being written with: model, model_sha256, adapter_id, hint_ids."""
         with self._database.write() as db:
             db.table("messages").update(message_id, {name: _to_column(name, value) for name, value in columns.items()})
+
+    def go_on(self, chat_id: int, question: str, *, learn: Teaching = "yes") -> tuple[int | None, int, int]:
+        """A turn at the end of the branch that is shown, whoever else writes in the chat at the same time.
+
+        Returns (the message before it or None, user message id, assistant message id).
+        """
+        with self._database.write() as db:
+            (row,) = db.table("chats").rows_where("id = ?", [chat_id], select="head_id")
+            return (row["head_id"], *self.begin_turn(chat_id, question, parent_id=row["head_id"], learn=learn))
 
     def append_piece(self, message_id: int, text: str) -> None:
         """Keep a piece of a reply before it is shown."""
@@ -242,7 +260,9 @@ class Messages:
         """Let replies written while learning was off teach after all. Returns how many."""
         count = self.count_silent()
         with self._database.write() as db:
-            db.execute("update messages set learn = 1 where chat_id in (select id from chats where learn = 1)")
+            db.execute(
+                "update messages set learn = 1 where learn = 0 and chat_id in (select id from chats where learn = 1)"
+            )
         return count
 
 
@@ -311,7 +331,7 @@ def _message(row: dict[str, Any]) -> StoredMessage:
         content=row["content"],
         state=row["state"],
         turn_type=row["turn_type"],
-        learn=bool(row["learn"]),
+        learn=row["learn"] == TEACHING["yes"],
         prompt_ids=_ints(row["prompt_ids"]),
         response_ids=_ints(row["response_ids"]),
         logprobs=_floats(row["logprobs"]),

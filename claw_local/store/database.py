@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sqlite_utils import Database as SqliteDatabase
 
-from ..errors import StoreError
+from ..errors import NotFoundError, StoreError
 from ..paths import Paths
 from .migrations import MIGRATIONS, Migration
 
@@ -69,11 +69,11 @@ class Database:
             db.conn.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                db.conn.execute("COMMIT")
             except BaseException:
                 if db.conn.in_transaction:
                     db.conn.execute("ROLLBACK")
                 raise
-            db.conn.execute("COMMIT")
 
     def close(self) -> None:
         with self._guard:
@@ -86,6 +86,8 @@ class Database:
     def errors_in_words(self) -> Iterator[None]:
         try:
             yield
+        except OverflowError as error:
+            raise NotFoundError("There is nothing with that number: it is larger than any id can be.") from error
         except (sqlite3.Error, OSError) as error:
             raise StoreError(_in_words(self.path, error)) from error
 

@@ -149,14 +149,11 @@ class Runs:
         Raises:
             LearnError: another one is running.
         """
+        self.bury()
         with self._database.write() as db:
-            for row in db.table("runs").rows_where("state = 'running'"):
-                if process_lives(row["process"]):
-                    raise LearnError(
-                        "A learning run is already going on. Wait for it to end: `claw-local learn status` shows it."
-                    )
-                db.table("runs").update(
-                    row["id"], {"state": "failed", "detail": "its process ended", "finished_at": now()}
+            if db.table("runs").count_where("state = 'running'"):
+                raise LearnError(
+                    "A learning run is already going on. Wait for it to end: `claw-local learn status` shows it."
                 )
             row = {
                 "state": "running",
@@ -169,6 +166,14 @@ class Runs:
                 "finished_at": "",
             }
             return int(str(db.table("runs").insert(row).last_pk))
+
+    def bury(self) -> None:
+        """Mark runs whose process has ended without a word as failed."""
+        with self._database.read() as db:
+            rows = list(db.table("runs").rows_where("state = 'running'", select="id, process"))
+        for row in rows:
+            if not process_lives(row["process"]):
+                self.finish(row["id"], "failed", result={}, detail="Its process ended before it was done.")
 
     def take_over(self, run_id: int) -> None:
         """Make this process the run's owner."""

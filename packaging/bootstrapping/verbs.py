@@ -65,7 +65,9 @@ def main(arguments: list[str]) -> int:
     if verb == "test":
         return hand_over([python, str(ROOT / "packaging" / "check.py"), *rest])
     command = environment.python.parent / "claw-local"
-    print(f"Learning is installed. It stays off until you say: {os.path.relpath(command)} learn on")
+    print(
+        f"What learning needs is installed. Whether your chats teach is up to you: {os.path.relpath(command)} learn on"
+    )
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claw_local.memory.fast import remember, replaces, with_hints
+from claw_local.memory.fast import remember, replaces, with_hints, wording
 from claw_local.paths import Paths
 from claw_local.store import Store
 
@@ -12,6 +12,23 @@ from claw_local.store import Store
 def test_hints_stand_at_the_end_of_the_question() -> None:
     assert with_hints("Why is the sky blue?", []) == "Why is the sky blue?"
     assert with_hints("Why?", ["no lists", "Be brief!"]) == "Why?\n\nno lists. Be brief!"
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        ("that's way too long, two sentences max please", "Please answer with at most 2 sentences."),
+        ("I hate lists, just write normal sentences", "Please answer with no bold, no headings, no lists."),
+        (
+            "I don't like the numbered list. Plain sentences please",
+            "Please answer with no lists. Plain sentences please.",
+        ),
+        ("No bullet points please.", "No bullet points please."),
+        ("Talk like a pirate", "Talk like a pirate."),
+    ],
+)
+def test_a_complaint_stands_in_the_prompt_as_the_wish_it_comes_down_to(hint: str, expected: str) -> None:
+    assert wording(hint) == expected
 
 
 @pytest.mark.parametrize(

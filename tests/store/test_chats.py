@@ -12,8 +12,8 @@ import pytest
 from claw_local.engine.base import Generation, Sampling
 from claw_local.errors import NotFoundError
 from claw_local.paths import Paths
-from claw_local.store import Store
-from claw_local.store.chats import process_identity, process_lives
+from claw_local.store import Chat, Store
+from claw_local.store.chats import Teaching, process_identity, process_lives
 
 
 def generation(text: str = "hello") -> Generation:
@@ -112,7 +112,13 @@ def test_only_replies_that_may_teach_are_given_to_the_trainer(home: Paths) -> No
     store = Store(home)
     teaching, private = store.chats.create(), store.chats.create(learn=False)
     ids = []
-    for chat, learn in ((teaching, True), (teaching, False), (private, True)):
+    choices: list[tuple[Chat, Teaching]] = [
+        (teaching, "yes"),
+        (teaching, "off"),
+        (private, "yes"),
+        (teaching, "never"),
+    ]
+    for chat, learn in choices:
         head = store.chats.get(chat.id).head_id
         _, reply = store.messages.begin_turn(chat.id, "q", parent_id=head, learn=learn)
         store.messages.finish(reply, generation(), state="done", timings={})
@@ -120,7 +126,7 @@ def test_only_replies_that_may_teach_are_given_to_the_trainer(home: Paths) -> No
     assert [message.id for message in store.messages.teaching_replies()] == [ids[0]]
     assert store.messages.count_silent() == 1
     assert store.messages.let_past_teach() == 1
-    assert [message.id for message in store.messages.teaching_replies()] == [ids[0], ids[1]]
+    assert [message.id for message in store.messages.teaching_replies()] == [ids[0], ids[1]], "never means never"
 
 
 def test_a_process_is_known_by_number_and_start() -> None:

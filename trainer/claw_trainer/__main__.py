@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
@@ -18,13 +19,22 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
     raise Stopped
 
 
+def _with_parent(parent: int) -> Callable[[], None]:
+    """A check that ends the run when the process that started it is gone: nobody could stop it any more."""
+
+    def check() -> None:
+        if os.getppid() != parent:
+            raise Stopped
+
+    return check
+
+
 def main() -> int:
     """Run, and leave the outcome in the store. Exit status: 0 done, 1 failed, 3 stopped."""
     parser = argparse.ArgumentParser(prog="claw_trainer", description=__doc__)
     parser.add_argument("--run", type=int, required=True, help="id of the run in the store")
     parser.add_argument("--request", type=Path, required=True, help="JSON file with the model and the settings")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, _stop)
     os.environ["HF_HUB_OFFLINE"] = "1"  # Nothing a library does may reach for the network.
 
     from claw_local.errors import ClawError, LearnError
@@ -35,10 +45,11 @@ def main() -> int:
     store = Store(paths)
     store.runs.take_over(options.run)
     try:
+        signal.signal(signal.SIGTERM, _stop)
         from .run import read_request, run
 
         model, settings = read_request(options.request)
-        run(store, paths, settings, model, options.run)
+        run(store, paths, settings, model, options.run, check=_with_parent(os.getppid()))
         return 0
     except Stopped:
         store.runs.finish(options.run, "stopped", result={}, detail="The learning run was stopped.")

@@ -222,6 +222,7 @@ class Policy:
             save_file(matrices, aside / "adapter_model.safetensors", {"format": "pt"})
             (aside / "adapter_config.json").write_text(self._config_text(), "utf-8")
             for file in aside.iterdir():
+                file.chmod(0o600)
                 with file.open("rb+") as opened:
                     os.fsync(opened.fileno())
             if folder.exists():

@@ -87,7 +87,7 @@ def balanced(samples: Sequence[Sample], count: int) -> list[Sample]:
     """Up to `count` samples with about as many rewards below zero as above; those without a reward count as above."""
     missed = [sample for sample in samples if sample.score is not None and sample.score < 0][: (count + 1) // 2]
     kept = [sample for sample in samples if sample.score is None or sample.score >= 0]
-    return [*missed, *kept[: min(count - len(missed), max(len(missed), count // 3))]]
+    return [*missed, *kept[: min(count - len(missed), max(len(missed), count // 3, 1))]]
 
 
 def stored_samples(lessons: Sequence[Lesson]) -> list[Sample]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -47,8 +48,18 @@ def read_request(path: Path) -> tuple[Path, Settings]:
     return Path(request["model"]), Settings.model_validate(request["settings"])
 
 
-def run(store: Store, paths: Paths, settings: Settings, model: Path, run_id: int) -> None:
+def run(
+    store: Store,
+    paths: Paths,
+    settings: Settings,
+    model: Path,
+    run_id: int,
+    *,
+    check: Callable[[], None] = lambda: None,
+) -> None:
     """Judge, practise, train, ask the gate, and put the adapter into use if it lets it.
+
+    `check` is called at each report of progress; it may raise to end the run.
 
     Raises:
         LearnError: nothing to learn, or a number stopped being finite. The adapter in use stays in use.
@@ -56,6 +67,7 @@ def run(store: Store, paths: Paths, settings: Settings, model: Path, run_id: int
     started = time.perf_counter()
 
     def report(phase: str, fraction: float, detail: str = "") -> None:
+        check()
         store.runs.progress(run_id, phase, fraction, detail)
 
     report("loading", 0.0, "the model")
@@ -98,8 +110,8 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
         train, held_out = lessons, []  # Too few to hold any out: the shipped prompts decide alone.
 
     parent = store.adapters.active(engine.info.sha256)
-    folder = paths.adapters / f"run-{run_id}"
-    folder.mkdir(mode=0o700)
+    _sweep(store, paths)
+    folder = Path(tempfile.mkdtemp(prefix=f"run-{run_id}-", dir=paths.adapters))
     try:
         trained = _train(settings, engine, train, checks, parent, folder, report)
         candidate = AdapterSlot(folder / "adapter.gguf")
@@ -139,6 +151,14 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
         seconds=0.0,
         gate=verdict.as_json(),
     )
+
+
+def _sweep(store: Store, paths: Paths) -> None:
+    """Remove what runs that were killed left behind: folders that no adapter is in."""
+    kept = {Path(record.gguf_path).parent for record in store.adapters.list() if record.gguf_path}
+    for folder in paths.adapters.glob("run-*"):
+        if folder not in kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _train(
