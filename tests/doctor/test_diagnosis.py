@@ -12,6 +12,7 @@ from rich.console import Console
 
 from claw_local.doctor import as_json, checks, examine, exit_code, run_checks
 from claw_local.doctor.learning import PARTS, check_learning
+from claw_local.idle import extra
 from claw_local.settings import Settings
 
 ORDER = ["python", "settings", "folder", "disk", "database", "engine", "model", "memory", "gpu", *PARTS]
@@ -68,4 +69,4 @@ def test_people_see_the_findings_and_get_the_exit_status(home, tmp_path, monkeyp
 def test_a_part_of_learning_that_is_not_installed_is_a_warning(part):
     check = check_learning(part, None)
     assert check.state == "warning"
-    assert "claw-local[train]" in check.remedy
+    assert check.remedy == extra.as_typed(extra.install_command())

@@ -113,7 +113,7 @@ def test_bad_adapters_are_refused_and_what_was_applied_stays(
     other.write_text("not an adapter")
     bad = {
         tmp_path / "none.gguf": "Cannot read",
-        tmp_path: "Cannot read",
+        tmp_path: "not a regular file",
         cut: "cut short",
         header_cut: "cut short",
         other: "not a GGUF file",

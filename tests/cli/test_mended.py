@@ -1,0 +1,184 @@
+"""What people and attackers once stumbled over stays mended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from claw_local import Assistant
+from claw_local.engine.base import Generation, Sampling
+from claw_local.errors import AdapterError, StoreError, UsageError
+from claw_local.paths import Paths, locate
+from claw_local.store import Store
+from claw_local.store.chats import Teaching
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / p) for p in (".", "app", "trainer"))}
+COMMAND = [sys.executable, "-m", "claw_local"]
+
+
+def environment(home: Paths) -> dict[str, str]:
+    return {**ENVIRONMENT, "CLAW_LOCAL_HOME": str(home.data)}
+
+
+def answered(store: Store, chat_id: int, question: str, learn: Teaching = "yes") -> int:
+    _, _, reply = store.messages.go_on(chat_id, question, learn=learn)
+    made = Generation(prompt_ids=(1,), sampling=Sampling())
+    made.text, made.response_ids, made.logprobs = "yes", [5], [-1.0]
+    store.messages.finish(reply, made, state="done", timings={})
+    return reply
+
+
+def test_what_must_never_teach_does_not_when_the_past_may(home: Paths) -> None:
+    with Assistant.open() as assistant:
+        chat = assistant.new_chat()
+        off = answered(assistant.store, chat.id, "while it was off", "off")
+        refused = answered(assistant.store, chat.id, "a secret", "never")
+        assert assistant.learn.on(past=True) == 1
+        assert assistant.store.messages.get(off).learn
+        assert not assistant.store.messages.get(refused).learn
+
+
+def test_a_reader_that_goes_away_is_no_error(home: Paths) -> None:
+    line = f"{sys.executable} -m claw_local ask 'Tell me a story' --max-tokens 30 --seed 1 | head -c 3"
+    done = subprocess.run(["bash", "-c", line], env=environment(home), capture_output=True, timeout=60, check=False)
+    assert len(done.stdout) == 3
+    assert done.stderr == b""
+    store = Store(home)
+    stored = store.messages.branch(store.chats.list()[0].head_id)[-1]
+    assert stored.state == "interrupted"
+    assert stored.content.startswith(done.stdout.decode())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_an_answer_that_cannot_be_written_is_said(home: Paths) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "ask", "hi", "--max-tokens", "4"],
+            env=environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"disk is full" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("ask", "hi", "--chat"), ("ask", "hi", "--adapter"), ("adapters", "use"), ("hints", "drop"), ("history", "show")],
+)
+def test_a_number_larger_than_any_id_is_said(home: Paths, arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [*COMMAND, *arguments, "99999999999999999999"],
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"larger than any id" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_control_c_while_the_model_loads_is_heard(home: Paths) -> None:
+    for wait_s in (0.45, 0.55, 0.65):
+        process = subprocess.Popen(
+            [*COMMAND, "ask", "Tell me a long story", "--max-tokens", "900"],
+            env=environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        time.sleep(wait_s)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode in (130, -signal.SIGINT), errors.decode()
+        assert b"Exception ignored" not in errors
+
+
+def test_two_who_write_in_one_chat_at_once_form_one_branch(home: Paths) -> None:
+    store = Store(home)
+    chat = store.chats.create()
+    threads = [threading.Thread(target=answered, args=(store, chat.id, f"question {n}")) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    shown = [m.content for m in store.messages.branch(store.chats.get(chat.id).head_id) if m.role == "user"]
+    assert sorted(shown) == [f"question {n}" for n in range(6)]
+
+
+def test_editing_an_older_reply_leaves_the_rest_in_view(home: Paths) -> None:
+    with Assistant.open() as assistant:
+        chat = assistant.new_chat()
+        first = answered(assistant.store, chat.id, "one")
+        answered(assistant.store, chat.id, "two")
+        assistant.feedback(first, edit="better")
+        assert [m.content for m in assistant.messages(chat.id)] == ["one", "yes", "two", "yes"]
+
+
+def test_a_hint_given_outright_holds_everywhere_and_has_a_bound(home: Paths) -> None:
+    with Assistant.open() as assistant:
+        chat = assistant.new_chat()
+        reply = answered(assistant.store, chat.id, "one")
+        assistant.feedback(reply, "bad", hint="Talk like a pirate")
+        assert [hint.text for hint in assistant.hints.list()] == ["Talk like a pirate"]
+        assistant.feedback(reply, "bad", hint="No, it's Canberra")
+        assert len(assistant.hints.list()) == 1
+        with pytest.raises(UsageError, match="at most"):
+            assistant.hints.add("x" * 5000)
+
+
+def test_a_run_whose_process_was_killed_is_not_shown_as_running(home: Paths) -> None:
+    with Assistant.open() as assistant:
+        run = assistant.store.runs.begin()
+        assistant.store.database.db.table("runs").update(run, {"process": "999999999:1.00"})
+        shown = assistant.learn.status().run
+        assert shown is not None
+        assert shown.state == "failed"
+
+
+def test_an_adapter_in_use_whose_file_is_gone_is_named_with_the_way_back(home: Paths) -> None:
+    with Assistant.open() as assistant:
+        record = assistant.store.adapters.add(
+            parent_id=0, model_sha256=assistant.model_sha256, architecture="llama", gguf_path=str(home.data / "no.gguf")
+        )
+        assistant.store.adapters.activate(record.id, assistant.model_sha256)
+        with pytest.raises(AdapterError, match="adapters use base"):
+            assistant.ask("hi", sampling=Sampling(max_tokens=4))
+        assistant.adapters.use("base")
+        assert assistant.ask("hi", sampling=Sampling(max_tokens=4)).text
+
+
+def test_a_file_of_the_folder_one_is_in_does_not_run_as_part_of_the_doctor(home: Paths, tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('foreign code ran')")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "claw_local", "doctor", "--json"],
+        env={**environment(home), "PYTHONSAFEPATH": ""},
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert b"foreign code" not in done.stdout + done.stderr
+    assert json.loads(done.stdout)["ok"] is True
+
+
+def test_a_home_that_nobody_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAW_LOCAL_HOME", "~nobody-of-that-name/x")
+    with pytest.raises(StoreError, match="CLAW_LOCAL_HOME"):
+        locate()
