@@ -33,6 +33,10 @@ class Threads(Protocol):
         """How many threads to compute with."""
         ...
 
+    def for_one_token(self, parameters: int) -> int:
+        """How many of them to compute a single token with, in a model of that many parameters."""
+        ...
+
 
 _WARNING, _CONTINUED = 3, 5
 _log: deque[str] = deque(maxlen=20)
@@ -237,8 +241,10 @@ class NativeContext:
         parameters.n_seq_max = sequences
         parameters.n_outputs_max = outputs
         self._threads = threads
+        self._parameters = model.parameters
         self._computing_with = threads.now()
-        parameters.n_threads = parameters.n_threads_batch = self._computing_with
+        parameters.n_threads = threads.for_one_token(model.parameters)
+        parameters.n_threads_batch = self._computing_with
         parameters.kv_unified = True
         parameters.no_perf = True
         if not model.on_gpu:
@@ -289,7 +295,8 @@ class NativeContext:
         """
         threads = self._threads.now()
         if threads != self._computing_with:
-            self._lib.llama_set_n_threads(self.pointer, threads, threads)
+            one = self._threads.for_one_token(self._parameters)
+            self._lib.llama_set_n_threads(self.pointer, one, threads)
             self._computing_with = threads
         n = len(tokens)
         self._tokens[:n] = tokens

@@ -10,6 +10,9 @@ import os
 import time
 from collections.abc import Callable
 
+PARAMETERS_PER_THREAD = 150_000_000
+"""A single token of a small model is so little work that a second thread costs more in meetings than it computes. With
+a LoRA on every layer, which doubles the operations, two threads were three times slower than one (135M, two cores)."""
 LOOK_S = 0.25
 """Seconds between two looks at what other programs use."""
 
@@ -42,6 +45,9 @@ class FixedThreads:
         self._count = count
 
     def now(self) -> int:
+        return self._count
+
+    def for_one_token(self, parameters: int) -> int:
         return self._count
 
 
@@ -77,3 +83,6 @@ class FreeThreads:
             self._count = max(1, min(self._most, int(self._cores - busy + 0.5)))
             self._seen = (self._clock(), seen)
         return self._count
+
+    def for_one_token(self, parameters: int) -> int:
+        return min(self._count, max(1, round(parameters / PARAMETERS_PER_THREAD)))

@@ -58,3 +58,12 @@ def test_this_machine_can_be_asked() -> None:
     while time.process_time() - started < 0.2:
         pass
     assert cpu_seconds_of_others() >= before - 0.2
+
+
+def test_a_single_token_of_a_small_model_takes_one_thread_and_of_a_large_one_all() -> None:
+    threads = FreeThreads(4, cores=4, others=lambda: 0.0, clock=lambda: 0.0)
+    assert threads.now() == 4
+    assert threads.for_one_token(135_000_000) == 1
+    assert threads.for_one_token(500_000_000) == 3
+    assert threads.for_one_token(8_000_000_000) == 4
+    assert FixedThreads(3).for_one_token(135_000_000) == 3
