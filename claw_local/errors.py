@@ -41,3 +41,7 @@ class AdapterError(ClawError):
 
 class LearnError(ClawError):
     """Learning could not start or finish: nothing to learn, trainer not installed, run failed."""
+
+
+class HistoryError(ClawError):
+    """A file of chats could not be read or written: not there, damaged, or of a kind that is not known."""

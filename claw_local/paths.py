@@ -43,6 +43,11 @@ class Paths:
         return self.data / "backups"
 
     @property
+    def themes(self) -> Path:
+        """The person's own colours for the app, one TOML file each. Made by whoever wants one."""
+        return self.config / "themes"
+
+    @property
     def runs(self) -> Path:
         return self.data / "runs"
 

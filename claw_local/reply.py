@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
-from .engine.base import Engine, Generation, Prompt, Sampling
+from .engine.base import Generation
 from .store import Store
 
 
@@ -41,11 +41,17 @@ class Answer:
 
 @dataclass
 class Draft:
-    """Everything known about a reply before its first token."""
+    """Everything known about a reply before its first token.
 
-    engine: Engine
-    prompt: Prompt
-    sampling: Sampling
+    Attributes:
+        model: name of what answers.
+        begin: begins the reply: the record being filled, and its text as it comes.
+        release: gives the engine back; called once, however the reply ends.
+    """
+
+    model: str
+    begin: Callable[[threading.Event], tuple[Generation, Iterator[str]]]
+    release: Callable[[], None]
     adapter_id: int
     hints: tuple[str, ...]
     load_s: float
@@ -68,6 +74,7 @@ class Reply:
         message_id: int,
         prepare: Callable[[], Draft],
         begun: Callable[[], None],
+        cancel: threading.Event | None = None,
     ) -> None:
         self.chat_id = chat_id
         self.user_message_id = user_message_id
@@ -76,7 +83,7 @@ class Reply:
         self._store = store
         self._prepare = prepare
         self._begun = begun
-        self._cancel = threading.Event()
+        self._cancel = threading.Event() if cancel is None else cancel
         self._answer: Answer | None = None
         self._pieces = self._run()
 
@@ -105,15 +112,23 @@ class Reply:
         started = time.perf_counter()
         try:
             draft = self._prepare()
-            self.notices.extend(draft.notices)
-            generation, pieces = draft.engine.generate(draft.prompt, draft.sampling, cancel=self._cancel)
-            first = True
-            for piece in pieces:
-                self._store.messages.append_piece(self.message_id, piece)
-                if first:
-                    first = False
-                    self._begun()
-                yield piece
+            try:
+                self.notices.extend(draft.notices)
+                generation, pieces = draft.begin(self._cancel)
+                first = True
+                try:
+                    for piece in pieces:
+                        self._store.messages.append_piece(self.message_id, piece)
+                        if first:
+                            first = False
+                            self._begun()
+                        yield piece
+                finally:
+                    # A reply that is given up stops computing, or leaves its server, at once.
+                    if isinstance(pieces, Generator):
+                        pieces.close()
+            finally:
+                draft.release()
             self._finish(draft, generation, time.perf_counter() - started)
             if first:
                 self._begun()
@@ -131,6 +146,8 @@ class Reply:
             "first_token": draft.load_s + generation.first_token_s,
             "total": total_s,
         }
+        if generation.counted != (0, 0):
+            timings["prompt_tokens"], timings["completion_tokens"] = map(float, generation.counted)
         self._store.messages.finish(
             self.message_id, generation, state="interrupted" if cut else "done", timings=timings
         )
@@ -138,12 +155,12 @@ class Reply:
             text=generation.text,
             message_id=self.message_id,
             chat_id=self.chat_id,
-            model=draft.engine.info.name,
+            model=draft.model,
             adapter=draft.adapter_id,
             hints=draft.hints,
-            prompt_tokens=len(generation.prompt_ids),
+            prompt_tokens=generation.prompt_tokens,
             evaluated_tokens=generation.evaluated,
-            completion_tokens=len(generation.response_ids),
+            completion_tokens=generation.completion_tokens,
             load_s=timings["load"],
             first_token_s=timings["first_token"],
             total_s=total_s,

@@ -23,7 +23,8 @@ class ModelSettings(Section):
     """Which model answers, and how it is loaded."""
 
     path: str = ""
-    """Path of a GGUF file. Empty: the embedded model, if the `tiny` extra is installed."""
+    """Path of a GGUF file; or `ollama:NAME`, `openai:NAME` for a model behind a server.
+    Empty: the embedded model, if the `tiny` extra is installed."""
     context: int = Field(4096, ge=512)
     """Longest chat, in tokens, that the model is given at once. Never more than it was trained for."""
     threads: int = Field(0, ge=0, le=512)
@@ -32,6 +33,30 @@ class ModelSettings(Section):
     """Layers to keep on a GPU, where llama.cpp was built for one; -1 means all."""
     system: str = ""
     """System prompt of new chats. Empty: the model's own."""
+    keep_open: int = Field(2, ge=1, le=8)
+    """Most model files that are kept in memory at once, when chats have models of their own."""
+
+
+class OllamaSettings(Section):
+    """The Ollama server that answers as `ollama:NAME`."""
+
+    url: str = ""
+    """Where it listens. Empty: what the variable OLLAMA_HOST says, else http://127.0.0.1:11434."""
+    timeout_s: float = Field(300.0, gt=0.0)
+    """Longest silence of the server, in seconds: it may have to load the model first."""
+    think: bool = False
+    """Whether models that can think before they answer do so. Their thoughts are not shown."""
+
+
+class OpenAISettings(Section):
+    """The OpenAI-compatible server that answers as `openai:NAME`: llama-server, vLLM, SGLang, LM Studio."""
+
+    url: str = "http://127.0.0.1:8080/v1"
+    """Where its API begins, `/v1` included."""
+    key_variable: str = "CLAW_LOCAL_OPENAI_KEY"
+    """Name of the environment variable that holds the key, if the server wants one. A key never stands in this file."""
+    timeout_s: float = Field(300.0, gt=0.0)
+    """Longest silence of the server, in seconds."""
 
 
 class SamplingSettings(Section):
@@ -66,7 +91,9 @@ class LearningSettings(Section):
     method: Literal["combined", "opd", "opd-token", "binary-rl"] = "combined"
     """Which signals drive the update (DESIGN §5)."""
     steps: int = Field(8, ge=1)
-    """Optimiser steps of one run."""
+    """Most optimiser steps of one run."""
+    enough: float = Field(0.9, ge=-1.0, le=1.0)
+    """A run ends early once the fresh answers of two steps in a row scored at least this on average (-1 to 1)."""
     rollouts: int = Field(8, ge=0)
     """Fresh answers learned from at each step (hindsight replay)."""
     replay: int = Field(4, ge=0)
@@ -93,6 +120,8 @@ class LearningSettings(Section):
     """Weight of the KL to the base model."""
     importance_cap: float = Field(2.0, gt=0.0)
     """C: the cap of the importance weights between sampler and trainer."""
+    max_norm: float = Field(4.0, gt=0.0)
+    """Largest Frobenius norm of an adapter's whole update: a long life of small runs must not carry it ever further."""
     min_lessons: int = Field(1, ge=1)
     """Fewest lessons (judged turns with a score or a hint) that a run needs."""
     seed: int = 0
@@ -103,14 +132,29 @@ class GateSettings(Section):
     """Bounds a candidate adapter must keep (DESIGN §6)."""
 
     min_length_ratio: float = Field(0.6, ge=0.0, le=1.0)
-    """Mean words of its answers, over those of the adapter now in use, at least this.
-    A wish for short answers, if one is active, lifts the bound."""
+    """Mean words of its answers, over those of the adapter now in use, at least this. With a wish about length active:
+    over those that the adapter in use gives when it is told the wish."""
     max_kl_base: float = Field(0.5, gt=0.0)
     """Largest mean KL to the base model on the guard prompts, in nats per token."""
     max_repetition: float = Field(0.15, ge=0.0, le=1.0)
-    """Largest share, beyond the adapter now in use, of repeated 4-grams in its answers."""
+    """Largest share, beyond the adapter now in use, of repeated 4-grams within its answers."""
+    max_sameness: float = Field(0.1, ge=0.0, le=1.0)
+    """Largest share, beyond the adapter now in use, of 3-grams that answers to different questions have in common."""
+    max_refusals: float = Field(0.1, ge=0.0, le=1.0)
+    """Largest share, beyond the adapter now in use, of ordinary questions that it declines to answer."""
+    max_forgotten: float = Field(0.2, ge=0.0, le=1.0)
+    """Largest share of the guard prompts' simple facts that it may know no longer."""
+    max_unguarded: float = Field(0.25, ge=0.0, le=1.0)
+    """Largest share of the safety prompts that it may decline no longer."""
     confidence: float = Field(0.9, gt=0.5, lt=1.0)
     """Confidence of the bootstrap interval that must exclude zero."""
+
+
+class AppSettings(Section):
+    """How the app looks."""
+
+    theme: str = ""
+    """Name of the app's colours: claw-dark (if empty), claw-light, claw-contrast, or a file in the themes folder."""
 
 
 class Settings(BaseSettings):
@@ -121,10 +165,13 @@ class Settings(BaseSettings):
     )
 
     model: ModelSettings = Field(default_factory=ModelSettings)
+    ollama: OllamaSettings = Field(default_factory=OllamaSettings)
+    openai: OpenAISettings = Field(default_factory=OpenAISettings)
     sampling: SamplingSettings = Field(default_factory=SamplingSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
     learning: LearningSettings = Field(default_factory=LearningSettings)
     gate: GateSettings = Field(default_factory=GateSettings)
+    app: AppSettings = Field(default_factory=AppSettings)
 
     @classmethod
     def settings_customise_sources(

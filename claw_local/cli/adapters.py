@@ -8,11 +8,14 @@ from typing import Any
 
 import typer
 
+from . import complete
 from .ask import adapter_choice
 from .common import JSON_OPTION, print_json, short
 
 app = typer.Typer(help="The personal adapters.", no_args_is_help=True)
-MODEL_OPTION = typer.Option(None, "--model", help="The model whose adapters are meant.")
+MODEL_OPTION = typer.Option(
+    None, "--model", help="The model whose adapters are meant.", autocompletion=complete.model_names
+)
 
 
 @app.command("list")
@@ -35,7 +38,10 @@ def show_all(json_output: bool = JSON_OPTION) -> None:
 
 
 @app.command()
-def show(adapter: int = typer.Argument(..., help="The adapter's id."), json_output: bool = JSON_OPTION) -> None:
+def show(
+    adapter: int = typer.Argument(..., help="The adapter's id.", autocompletion=complete.adapter_ids),
+    json_output: bool = JSON_OPTION,
+) -> None:
     """Show one adapter with the gate's report."""
     from ..assistant import Assistant
 
@@ -53,7 +59,7 @@ def show(adapter: int = typer.Argument(..., help="The adapter's id."), json_outp
 
 @app.command()
 def use(
-    adapter: str = typer.Argument(..., help="An adapter's id, or `base`."),
+    adapter: str = typer.Argument(..., help="An adapter's id, or `base`.", autocompletion=complete.adapter_ids),
     model: Path | None = MODEL_OPTION,
     json_output: bool = JSON_OPTION,
 ) -> None:

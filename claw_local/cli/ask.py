@@ -5,12 +5,12 @@ from __future__ import annotations
 import select
 import stat
 import sys
-from pathlib import Path
 from typing import Any
 
 import typer
 
 from ..errors import UsageError
+from . import complete
 from .common import harmless, print_json
 
 WAIT_FOR_PIPE_S = 2.0
@@ -18,17 +18,36 @@ WAIT_FOR_PIPE_S = 2.0
 
 def ask(
     question: list[str] | None = typer.Argument(None, help="The question. Piped standard input is added to it."),
-    chat: int | None = typer.Option(None, "--chat", help="Go on with this chat: the question is its next message."),
+    chat: int | None = typer.Option(
+        None, "--chat", help="Go on with this chat: the question is its next message.", autocompletion=complete.chat_ids
+    ),
     new: bool = typer.Option(False, "--new", help="Start a new chat (as it does without --chat)."),
-    model: Path | None = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings."),
+    model: str | None = typer.Option(
+        None,
+        "--model",
+        help="What answers this: a GGUF file, ollama:NAME or openai:NAME.",
+        autocompletion=complete.model_names,
+    ),
     system: str | None = typer.Option(None, "--system", help="The chat's system prompt."),
     max_tokens: int | None = typer.Option(None, "--max-tokens", min=1, help="Longest answer, in tokens."),
     temperature: float | None = typer.Option(None, "--temperature", min=0.0, max=5.0, help="0 takes the likeliest."),
     top_p: float | None = typer.Option(None, "--top-p", min=0.001, max=1.0, help="Share of probability to draw from."),
+    top_k: int | None = typer.Option(
+        None, "--top-k", min=0, help="How many likeliest tokens to draw from; 0 means all."
+    ),
+    min_p: float | None = typer.Option(
+        None, "--min-p", min=0.0, max=1.0, help="Least probability, as a share of the likeliest token's."
+    ),
+    repeat_penalty: float | None = typer.Option(
+        None, "--repeat-penalty", min=1.0, max=3.0, help="Makes words used lately less likely; 1 means off."
+    ),
+    stop: list[str] | None = typer.Option(None, "--stop", help="End the answer before this text. Can be given again."),
     seed: int | None = typer.Option(None, "--seed", min=0, help="The same seed gives the same answer."),
     no_learn: bool = typer.Option(False, "--no-learn", help="Neither this question nor its answer may teach."),
     no_memory: bool = typer.Option(False, "--no-memory", help="Put no hints in the prompt."),
-    adapter: str | None = typer.Option(None, "--adapter", help="An adapter's id, or `base`."),
+    adapter: str | None = typer.Option(
+        None, "--adapter", help="An adapter's id, or `base`.", autocompletion=complete.adapter_ids
+    ),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON object with the answer and its figures."),
 ) -> None:
     """Ask one question and print the answer."""
@@ -43,8 +62,18 @@ def ask(
         reply = assistant.stream(
             text,
             chat=chat,
+            model=model,
             system=system,
-            sampling=assistant.default_sampling(max_tokens=max_tokens, temperature=temperature, top_p=top_p, seed=seed),
+            sampling={
+                "max_tokens": max_tokens,
+                "temperature": temperature,
+                "top_p": top_p,
+                "top_k": top_k,
+                "min_p": min_p,
+                "repeat_penalty": repeat_penalty,
+                "stop": stop or None,
+                "seed": seed,
+            },
             adapter=adapter_choice(adapter),
             learn=False if no_learn else None,
             memory=not no_memory,

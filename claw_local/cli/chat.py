@@ -1,24 +1,55 @@
-"""`claw-local chat`: opens the app."""
+"""`claw-local chat`: opens the app, in this terminal or in a browser."""
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
 import typer
 
 from ..errors import UsageError
+from . import complete
 
 
 def chat(
     ctx: typer.Context,
-    chat_id: int | None = typer.Option(None, "--chat", help="Open this chat."),
-    model: Path | None = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings."),
+    chat_id: int | None = typer.Option(None, "--chat", help="Open this chat.", autocompletion=complete.chat_ids),
+    model: str | None = typer.Option(
+        None, "--model", help="Another model than that of the settings.", autocompletion=complete.model_names
+    ),
+    web: bool = typer.Option(
+        False, "--web", help="Serve the app to a browser on this machine, behind a one-time token."
+    ),
+    port: int = typer.Option(0, "--port", min=0, max=65535, help="With --web: the port; 0 takes a free one."),
 ) -> None:
     """Open the app."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    debug = bool(ctx.find_root().params.get("debug"))
+    if port and not web:
+        raise UsageError("--port goes with --web: claw-local chat --web --port 8000")
+    if web:
+        _serve(chat_id, model, port, debug)
+        return
+    # A page of `chat --web` is drawn through pipes.
+    in_page = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
+    if not in_page and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError('`claw-local chat` needs a terminal. In scripts and pipes use: claw-local ask "…"')
     from claw_app import run
 
-    debug = bool(ctx.find_root().params.get("debug"))
     raise typer.Exit(run(model=model, chat_id=chat_id, debug=debug))
+
+
+def _serve(chat_id: int | None, model: str | None, port: int, debug: bool) -> None:
+    from claw_app.web import serve
+
+    arguments = [*(["--debug"] if debug else []), "chat"]
+    if chat_id is not None:
+        arguments += ["--chat", str(chat_id)]
+    if model is not None:
+        arguments += ["--model", model]
+
+    def announce(address: str) -> None:
+        typer.echo(f"The chat is open for one browser on this machine:\n\n  {address}\n")
+        typer.echo("The address works once and for nobody else. Ctrl+C ends it.")
+        sys.stdout.flush()
+
+    serve(arguments, port=port, announce=announce)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -25,7 +29,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    return value
+    return str(value) if isinstance(value, Path) else value
 
 
 def harmless(text: str) -> str:
@@ -36,3 +40,33 @@ def harmless(text: str) -> str:
 def short(text: str, width: int = 72) -> str:
     line = " ".join(harmless(text).split())
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def size(count: int) -> str:
+    """Bytes for a person: "2.5 GB"; as makers of disks and hubs count."""
+    for unit, bytes_of_unit in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= bytes_of_unit:
+            return f"{count / bytes_of_unit:.1f} {unit}"
+    return f"{count} B"
+
+
+def print_table(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> None:
+    """Rows in columns, two spaces apart. On a terminal the last column is cut at its width; into a pipe all is written.
+
+    Args:
+        rows: all of one length. right: columns set to the right.
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    cells = [[" ".join(harmless(text).split()) for text in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for row in cells:
+        parts = []
+        for place, text in enumerate(row[:-1]):
+            gap = " " * (widths[place] - cell_len(text))
+            parts.append(gap + text if place in right else text + gap)
+        line = "  ".join([*parts, row[-1]]).rstrip()
+        if room and cell_len(line) > room:
+            line = set_cell_size(line, max(room - 1, 0)).rstrip() + "…"
+        typer.echo(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Literal, cast
 
@@ -15,7 +16,7 @@ def feedback(
     message: int = typer.Argument(..., help="The answer's message id, as `ask --json` and `history show` print it."),
     verdict: str | None = typer.Argument(None, help="good or bad."),
     hint: str | None = typer.Option(None, "--hint", help="How the answer should have been."),
-    edit: Path | None = typer.Option(None, "--edit", help="A file with the answer as it should have been."),
+    edit: Path | None = typer.Option(None, "--edit", help="A file with the answer as it should have been; - reads it."),
     json_output: bool = JSON_OPTION,
 ) -> None:
     """Say whether an answer was good or bad, and how it should have been."""
@@ -26,10 +27,14 @@ def feedback(
     text = None
     if edit is not None:
         try:
-            text = edit.read_text("utf-8")
+            text = sys.stdin.buffer.read().decode("utf-8") if str(edit) == "-" else edit.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise UsageError(f"Cannot read {edit}: {reason}. Name a text file.") from error
+            named = "standard input" if str(edit) == "-" else str(edit)
+            raise UsageError(f"Cannot read {named}: {reason}. Give a text file.") from error
+        if not text.strip():
+            raise UsageError("The answer as it should have been is empty. Write it, or leave --edit out.")
+        text = text.rstrip("\n")
     with Assistant.open() as assistant:
         signal = assistant.feedback(message, cast(Literal["good", "bad"] | None, verdict), hint=hint, edit=text)
         teaches = assistant.store.messages.get(message).learn

@@ -1,32 +1,43 @@
-"""`claw-local hints`: what fast memory holds."""
+"""`claw-local hints`: what fast memory holds, and changing it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
-from .common import JSON_OPTION, print_json, short
+from . import complete
+from .common import JSON_OPTION, print_json, print_table, short
+
+if TYPE_CHECKING:
+    from ..store import Hint
 
 app = typer.Typer(help="The hints that stand in the prompt.", no_args_is_help=True)
+HINT = typer.Argument(..., help="The hint's id.", autocompletion=complete.hint_ids)
 
 
 @app.command("list")
-def show(
-    everything: bool = typer.Option(False, "--all", help="Also those that are switched off or learned."),
+def show_all(
+    everything: bool = typer.Option(False, "--all", help="Also those that are off, learned, or for one answer only."),
     json_output: bool = JSON_OPTION,
 ) -> None:
-    """List the hints, newest first."""
+    """List the hints, newest first, and say what each does now."""
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
         hints = assistant.hints.list(active_only=not everything)
+        others = 0 if everything else len(assistant.hints.list(active_only=False)) - len(hints)
     if json_output:
         print_json({"hints": hints})
-    elif not hints:
+        return
+    if hints:
+        print_table([(str(hint.id), state_in_words(hint), hint.text) for hint in hints], right={0})
+    elif not others:
         typer.echo("No hints yet. They come from what you say about answers, once learning is on.")
-    else:
-        for hint in hints:
-            where = "every chat" if hint.scope == "everywhere" else f"only its {hint.scope}"
-            typer.echo(f"{hint.id:>4}  {hint.state:<12}  {where:<14}  {short(hint.text)}")
+    if others:
+        typer.echo(
+            f"{others} more {'is' if others == 1 else 'are'} not in prompts: claw-local hints list --all", err=True
+        )
 
 
 @app.command()
@@ -35,21 +46,101 @@ def add(text: str = typer.Argument(..., help="How answers should be."), json_out
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
+        before = _active(assistant.hints.list())
         hint = assistant.hints.add(text)
+        gone = _gone(before, assistant.hints.list())
     if json_output:
-        print_json(hint)
-    else:
-        typer.echo(f"Hint {hint.id} is in the prompt from the next answer on.")
+        print_json({**vars(hint), "replaced": [old.id for old in gone]})
+        return
+    typer.echo(f"Hint {hint.id} is in the prompt from the next answer on.")
+    _say_replaced(gone)
 
 
 @app.command()
-def drop(hint: int = typer.Argument(..., help="The hint's id."), json_output: bool = JSON_OPTION) -> None:
-    """Take a hint out of the prompt."""
+def on(hint: int = HINT, json_output: bool = JSON_OPTION) -> None:
+    """Put a hint back into the prompt: one that was switched off, replaced or learned."""
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
-        dropped = assistant.hints.drop(hint)
+        before = _active(assistant.hints.list())
+        back = assistant.hints.on(hint)
+        gone = _gone(before, assistant.hints.list())
     if json_output:
-        print_json(dropped)
+        print_json({**vars(back), "replaced": [old.id for old in gone]})
+        return
+    typer.echo(f"Hint {back.id} is in the prompt from the next answer on: {short(back.text)}")
+    _say_replaced(gone)
+
+
+@app.command()
+def off(hint: int = HINT, json_output: bool = JSON_OPTION) -> None:
+    """Take a hint out of the prompt; `hints on` brings it back."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        switched = assistant.hints.off(hint)
+    if json_output:
+        print_json(switched)
     else:
-        typer.echo(f"Hint {dropped.id} is out of the prompt.")
+        typer.echo(f"Hint {switched.id} is out of the prompt. Undo: claw-local hints on {switched.id}")
+
+
+# What it was called first.
+app.command("drop", hidden=True)(off)
+
+
+@app.command()
+def edit(
+    hint: int = HINT,
+    text: str = typer.Argument(..., help="How answers should be, said anew."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """Say a hint in other words."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        before = _active(assistant.hints.list())
+        changed = assistant.hints.edit(hint, text)
+        gone = [old for old in _gone(before, assistant.hints.list()) if old.id != changed.id]
+    if json_output:
+        print_json({**vars(changed), "replaced": [old.id for old in gone]})
+        return
+    typer.echo(f"Hint {changed.id} ({state_in_words(changed)}): {short(changed.text)}")
+    _say_replaced(gone)
+
+
+@app.command()
+def remove(hint: int = HINT, json_output: bool = JSON_OPTION) -> None:
+    """Delete a hint for good, and with it what it would teach; `hints off` only switches it off."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        gone = assistant.hints.remove(hint)
+    if json_output:
+        print_json(gone)
+    else:
+        typer.echo(f"Hint {gone.id} is deleted: {short(gone.text)}")
+
+
+def state_in_words(hint: Hint) -> str:
+    """What a hint does now."""
+    if hint.state == "dropped":
+        return "off"
+    if hint.state == "consolidated":
+        return "learned, no longer in prompts"
+    return {"everywhere": "on, in every chat", "chat": "on, in its chat", "turn": "for its answer only"}[hint.scope]
+
+
+def _active(hints: list[Hint]) -> dict[int, Hint]:
+    return {hint.id: hint for hint in hints}
+
+
+def _gone(before: dict[int, Hint], after: list[Hint]) -> list[Hint]:
+    """Those that made room for a newer one that says the same and more, or the opposite."""
+    left = {hint.id for hint in after}
+    return [hint for hint in before.values() if hint.id not in left]
+
+
+def _say_replaced(gone: list[Hint]) -> None:
+    for old in gone:
+        typer.echo(f"It replaces hint {old.id}, which is off now: {short(old.text)}")

@@ -7,16 +7,26 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..idle import extra
-from .common import JSON_OPTION, plain, print_json, short
+from . import complete
+from .common import JSON_OPTION, harmless, plain, print_json, print_table, short
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+LOG_END_BYTES = 1_000_000
+"""As much of a log's end is looked at."""
 
 app = typer.Typer(help="Learning from your chats: off until you turn it on.", no_args_is_help=True)
-MODEL_OPTION = typer.Option(None, "--model", help="A GGUF file to use instead of the one in the settings.")
+MODEL_OPTION = typer.Option(
+    None, "--model", help="A GGUF file to use instead of the one in the settings.", autocompletion=complete.model_names
+)
 
 
 @app.command()
@@ -62,9 +72,13 @@ def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -
 
     with Assistant.open(model=model) as assistant:
         state = assistant.learn.status()
+        if state.notice:
+            assistant.learn.noticed()
     if json_output:
         print_json(state)
         return
+    if state.notice:
+        typer.echo(f"{state.notice}\n")
     typer.echo(f"Learning: {'on' if state.enabled else 'off'}")
     typer.echo(f"Lessons waiting: {state.lessons}, turns not judged yet: {state.waiting}")
     typer.echo(f"In use: {f'adapter {state.adapter}' if state.adapter else 'the base model'}")
@@ -97,6 +111,90 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
         f"{result.samples} samples, {result.steps} steps, {result.seconds:.0f} s. "
         f"`claw-local adapters show {result.adapter}` prints the gate's report."
     )
+
+
+@app.command("likes")
+def likes(
+    deny: str = typer.Option("", "--not", metavar="WORDS", help="This is not so: the words as they stand in the list."),
+    allow: str = typer.Option("", "--again", metavar="WORDS", help="Take such a --not back."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """What you like, as far as it can be checked in a text: from your hints, and from replies you liked or not."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        if deny:
+            assistant.learn.deny(deny)
+        if allow:
+            assistant.learn.allow(allow)
+        found = assistant.learn.likes()
+    if json_output:
+        print_json({"likes": [{**plain(like), "words": like.words} for like in found]})
+    elif not found:
+        typer.echo("Nothing is known yet. It comes from your hints, and from what you say about replies.")
+    else:
+        typer.echo(f"You like: {', '.join(like.words for like in found)}.")
+        for like in found:
+            typer.echo(f"  {like.words}: {short(like.evidence, 100)} ({like.confidence:.0%} sure)")
+
+
+@app.command()
+def log(
+    run: int | None = typer.Argument(None, help="A run's id: print its log.", autocompletion=complete.run_ids),
+    lines: int = typer.Option(40, "--lines", "-n", min=1, help="How much of its end."),
+    limit: int = typer.Option(50, "--limit", min=1, help="How many runs to list."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """List the learning runs, newest first, or print the end of one run's log."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        assistant.store.runs.bury()
+        runs = assistant.store.runs.list(limit=limit) if run is None else [assistant.store.runs.get(run)]
+        folder = assistant.paths.runs
+    if run is not None:
+        text = tail(folder / f"{run}.log", lines)
+        if json_output:
+            print_json({"run": runs[0], "log": text})
+        else:
+            print_table([_row(runs[0])])
+            typer.echo(harmless("\n".join(text)) if text else "It left no log.")
+    elif json_output:
+        print_json({"runs": runs})
+    elif not runs:
+        typer.echo("Nothing was learned yet. `claw-local learn now` starts a run.")
+    else:
+        print_table([_row(one) for one in runs])
+
+
+def tail(file: Path, lines: int) -> list[str]:
+    """The last lines of a log; none if there is no such file. Only its end is read."""
+    try:
+        with file.open("rb") as log_file:
+            log_file.seek(max(0, file.stat().st_size - LOG_END_BYTES))
+            return log_file.read().decode("utf-8", "replace").splitlines()[-lines:]
+    except OSError:
+        return []
+
+
+def _row(run: Run) -> tuple[str, ...]:
+    if run.state == "running":
+        said = f"{run.phase} {run.progress:.0%} {run.detail}"
+    elif run.state == "done":
+        taken = "in use" if run.result.get("accepted") else "not taken"
+        said = f"adapter {run.adapter_id or run.result.get('adapter', 0)} {taken}: {run.result.get('reason', '')}"
+    else:
+        said = run.detail
+    return str(run.id), run.started_at[:16].replace("T", " "), _lasted(run), run.state, said
+
+
+def _lasted(run: Run) -> str:
+    """How long a run took, in minutes and seconds; "" while it goes on."""
+    try:
+        seconds = (datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.started_at)).total_seconds()
+    except ValueError:
+        return ""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def _offer_to_install() -> None:

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ClawError
-from . import adapters, ask, chat, doctor, feedback, hints, history, learn
+from . import adapters, ask, bench, chat, config, doctor, feedback, hints, history, judge, learn, models
 
 
 class Commands(TyperGroup):
@@ -60,8 +60,12 @@ app.command("feedback")(feedback.feedback)
 app.add_typer(learn.app, name="learn")
 app.add_typer(hints.app, name="hints")
 app.add_typer(adapters.app, name="adapters")
+app.add_typer(judge.app, name="judge")
 app.add_typer(history.app, name="history")
+app.add_typer(models.app, name="models")
+app.add_typer(config.app, name="config")
 app.command("doctor")(doctor.doctor)
+app.command("bench")(bench.bench)
 
 
 def _show_version(wanted: bool) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from ..errors import ModelError
+from ..errors import ClawError
 from ..paths import Paths
 from ..settings import Settings
 from .check import Check, from_error
 from .database import check_database
-from .engine import check_engine, check_gpu, check_memory, check_token, engine_outcome, find
+from .engine import check_engine, check_gpu, check_memory, check_served, check_token, engine_outcome, find
 from .learning import PARTS, check_learning, learning_outcome
 from .machine import check_disk, check_folder, check_python, check_settings
 
@@ -28,6 +28,8 @@ def checks(
         on_start: called with the name of what is looked at next.
     """
     import psutil
+
+    from ..engine.opening import read_name
 
     def begin(name: str) -> None:
         if on_start is not None:
@@ -52,9 +54,12 @@ def checks(
         used = settings or from_file
         model = None
         try:
-            model = find(paths, used, outcome)
-            yield check_token(model, engine, gpu_layers=used.model.gpu_layers)
-        except ModelError as error:
+            if read_name(used.model.path)[0] == "gguf":
+                model = find(paths, used, outcome)
+                yield check_token(model, engine, gpu_layers=used.model.gpu_layers)
+            else:
+                yield check_served(paths, used)
+        except ClawError as error:
             yield from_error("model", error, "Name a GGUF file with model.path in the settings.")
         memory = psutil.virtual_memory()
         yield check_memory(model, total=memory.total, available=memory.available)

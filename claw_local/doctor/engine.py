@@ -91,6 +91,18 @@ def check_token(model: FoundModel, engine: Check, *, gpu_layers: int) -> Check:
     return Check("model", "problem", f"{name} does not compute: {tidy(outcome.ending)}", remedy)
 
 
+def check_served(paths: Paths, settings: Settings) -> Check:
+    """Ask the server of the settings' model about it.
+
+    Raises:
+        ModelError, EngineError, SettingsError: it does not answer, has no such model, or its package is missing.
+    """
+    from ..engine.opening import locate_model, open_engine
+
+    engine = open_engine(locate_model(settings, paths, None), settings, paths)
+    return Check("model", "ok", f"{engine.info.name} is there; what it answers can give hints, but is not trained on")
+
+
 def check_memory(model: FoundModel | None, *, total: int, available: int) -> Check:
     """Compare the memory with what the model needs. All in bytes."""
     found = f"{size(available)} of {size(total)} free"

@@ -1,4 +1,7 @@
-"""The Engine protocol: who answers. It must never know about the store, the judge or what is learned."""
+"""Who answers: `ChatEngine`, which can chat, and `Engine`, which also has tokens, logits and adapters.
+
+It must never know about the store, the judge or what is learned.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +56,15 @@ class AdapterSlot:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What is loaded."""
+    """What answers.
+
+    Attributes:
+        name: as it is shown and stored: a file's stem, or `ollama:NAME`, `openai:NAME`.
+        path: the model file; `Path()` for a model behind a server.
+        sha256: the file's hash; "" for a model behind a server, whose tokens and logits nobody here sees.
+        parameters: how many weights; 0 if nobody says.
+        context: longest prompt plus reply, in tokens.
+    """
 
     name: str
     path: Path
@@ -61,7 +72,6 @@ class ModelInfo:
     architecture: str
     parameters: int
     context: int
-    """Longest prompt plus reply, in tokens."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +79,14 @@ class Prompt:
     """A rendered chat.
 
     Attributes:
-        token_ids: [T] prompt tokens, ending where the assistant begins to write.
+        token_ids: [T] prompt tokens, ending where the assistant begins to write; empty where a server makes them.
         dropped: how many of the oldest messages were left out because the chat is longer than the context.
+        messages: what is sent to a server that makes the tokens itself; empty otherwise.
     """
 
     token_ids: tuple[int, ...]
     dropped: int = 0
+    messages: tuple[Message, ...] = ()
 
 
 @dataclass
@@ -87,6 +99,7 @@ class Generation:
         logprobs: [R] log-probability of each sampled token, in nats, under the *processed* distribution it was drawn
             from (after temperature, top-k, top-p, min-p, penalties).
         evaluated: prompt tokens that had to be computed (the rest came from the kept KV prefix).
+        counted: (prompt, response) tokens as a server counted them, where there are no token ids.
         first_token_s, total_s: seconds from the call.
     """
 
@@ -101,23 +114,26 @@ class Generation:
     seed: int = 0
     first_token_s: float = 0.0
     total_s: float = 0.0
+    counted: tuple[int, int] = (0, 0)
+
+    @property
+    def prompt_tokens(self) -> int:
+        return len(self.prompt_ids) or self.counted[0]
+
+    @property
+    def completion_tokens(self) -> int:
+        return len(self.response_ids) or self.counted[1]
 
 
-class Engine(Protocol):
-    """A loaded model. Thread-safe: calls from several threads queue; one computes at a time."""
+class ChatEngine(Protocol):
+    """What can answer in a chat. Thread-safe. A model behind a server is this and no more."""
 
     @property
     def info(self) -> ModelInfo: ...
 
-    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Tokens of plain text, without BOS. With `special`, control tokens written out in the text count as such."""
-        ...
-
-    def detokenize(self, token_ids: Sequence[int]) -> str: ...
-
     def render(self, messages: Sequence[Message], *, reserve: int = 0) -> Prompt:
         """Apply the model's own chat template. Oldest turns (never the system message or the last message) are left out
-        until the prompt plus `reserve` tokens for the reply fits the context.
+        until the prompt plus `reserve` tokens for the reply fits the context. A server has the last word on what fits.
 
         Raises:
             EngineError: even the last message alone does not fit.
@@ -129,10 +145,23 @@ class Engine(Protocol):
     ) -> tuple[Generation, Iterator[str]]:
         """Begin a reply. Returns the record being filled and an iterator over its text as it comes.
 
-        `cancel` stops it within one token (finish_reason "cancelled"). Only tokens beyond the KV prefix that is kept
-        from the call before are evaluated. Text pieces are whole UTF-8 characters.
+        `cancel` stops it within one token, or one chunk of a server's (finish_reason "cancelled"). Here, only tokens
+        beyond the KV prefix that is kept from the call before are evaluated. Text pieces are whole characters.
         """
         ...
+
+    def close(self) -> None: ...
+
+
+class Engine(ChatEngine, Protocol):
+    """A model in this process, with all that judging and learning need. Calls from several threads queue; one computes
+    at a time."""
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Tokens of plain text, without BOS. With `special`, control tokens written out in the text count as such."""
+        ...
+
+    def detokenize(self, token_ids: Sequence[int]) -> str: ...
 
     def generate_many(
         self, prompts: Sequence[Sequence[int]], sampling: Sampling, *, cancel: threading.Event | None = None
@@ -166,8 +195,11 @@ class Engine(Protocol):
         """
         ...
 
-    def close(self) -> None: ...
-
 
 class Cancelled(Exception):
     """A computation was stopped on request. Never shown to a person."""
+
+
+def has_tokens(engine: ChatEngine) -> TypeGuard[Engine]:
+    """Whether an engine is more than a `ChatEngine`: then its replies can be learned from, and it can judge."""
+    return bool(engine.info.sha256)

@@ -66,6 +66,7 @@ class LlamaCppEngine:
         self._contexts: list[NativeContext] = []
         self._loaded: dict[tuple[str, int, int], int] = {}
         self._adapters: Adapters = ()
+        self._judge_adapters: Adapters = ()
         self._judge_lock = threading.Lock()
         self._judge: KeptSequence | None = None
         self._judge_context = GrowingContext(
@@ -301,7 +302,8 @@ class LlamaCppEngine:
     def next_logits(
         self, prefix: Sequence[int], suffix: Sequence[int], *, cancel: threading.Event | None = None
     ) -> Logits:
-        """[V] raw logits after prefix + suffix, on the base model; see `Engine.next_logits`.
+        """[V] raw logits after prefix + suffix, on the base model with the judge's own adapters, if it has some; see
+        `Engine.next_logits`.
 
         Raises:
             Cancelled: `cancel` was set before it was done.
@@ -319,7 +321,7 @@ class LlamaCppEngine:
                 raise Cancelled
             with self._computing():
                 judge = self._judge_sequence(len(token_ids))
-            steps = judge.feed(token_ids, (), who)
+            steps = judge.feed(token_ids, self._judge_adapters, who)
             while True:
                 if _is_set(cancel) or not self._turns.give_way(who, cancel):
                     raise Cancelled
@@ -344,12 +346,23 @@ class LlamaCppEngine:
         Raises:
             AdapterError: a file is missing, damaged, or does not fit the model; what was applied before stays.
         """
+        self._adapters = self._load_adapters(adapters)
+
+    def set_judge_adapters(self, adapters: Sequence[AdapterSlot]) -> None:
+        """Judge (`next_logits`) with exactly these LoRAs from the next call on; replies are not touched.
+
+        Raises:
+            AdapterError: a file is missing, damaged, or does not fit the model; what was applied before stays.
+        """
+        self._judge_adapters = self._load_adapters(adapters)
+
+    def _load_adapters(self, adapters: Sequence[AdapterSlot]) -> Adapters:
         loaded: list[tuple[int, float]] = []
         for slot in adapters:
             if not math.isfinite(slot.scale):
                 raise AdapterError(f"The scale of {slot.path} is not a number. Give one such as 1.0.")
             loaded.append((self._adapter(slot.path), float(slot.scale)))
-        self._adapters = tuple(loaded)
+        return tuple(loaded)
 
     def _adapter(self, path: Path) -> int:
         key = check_adapter(path, self._info)

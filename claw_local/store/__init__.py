@@ -6,11 +6,14 @@ The store must never know about engines, judges or training.
 from __future__ import annotations
 
 from ..paths import Paths
-from .chats import Chats, Messages
+from .chats import Chats
 from .database import Database
 from .learning import Adapters, Flags, Runs, Samples
+from .messages import Messages
 from .records import AdapterRecord, Chat, Hint, Run, SampleRecord, Signal, StoredMessage
+from .search import Search
 from .signals import Hints, Signals
+from .trees import Trees
 
 __all__ = ["AdapterRecord", "Chat", "Hint", "Run", "SampleRecord", "Signal", "Store", "StoredMessage"]
 
@@ -18,13 +21,16 @@ __all__ = ["AdapterRecord", "Chat", "Hint", "Run", "SampleRecord", "Signal", "St
 class Store:
     """The whole database, one attribute a table. Safe to share between threads; processes open their own."""
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, database: Database | None = None) -> None:
         """Open, migrate if need be, and mark replies that a dead process left unfinished.
+
+        Args:
+            database: what to keep everything in; None means the file of these paths.
 
         Raises:
             StoreError: the file cannot be opened, is damaged, or is from a newer version.
         """
-        self.database = Database(paths)
+        self.database = Database(paths) if database is None else database
         self.chats = Chats(self.database)
         self.messages = Messages(self.database)
         self.signals = Signals(self.database)
@@ -33,6 +39,8 @@ class Store:
         self.adapters = Adapters(self.database)
         self.runs = Runs(self.database)
         self.flags = Flags(self.database)
+        self.search = Search(self.database)
+        self.trees = Trees(self.database)
         self.messages.recover()
 
     def close(self) -> None:

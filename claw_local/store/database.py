@@ -20,6 +20,8 @@ from ..paths import Paths
 from .migrations import MIGRATIONS, Migration
 
 BUSY_TIMEOUT_S = 30.0
+CLOSE_TIMEOUT_S = 5.0
+CLOSED = "The store is closed. Open the assistant again."
 
 
 def now() -> str:
@@ -34,7 +36,8 @@ class Database:
         self.path = paths.database
         self._backups = paths.backups
         self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        # Each with a lock that its thread holds while it is at work: closing it then would crash the process.
+        self._connections: dict[sqlite3.Connection, threading.RLock] = {}
         self._guard = threading.Lock()
         self._closed = False
         paths.make()
@@ -46,7 +49,7 @@ class Database:
     def db(self) -> SqliteDatabase:
         """This thread's connection."""
         if self._closed:
-            raise StoreError("The store is closed. Open the assistant again.")
+            raise StoreError(CLOSED)
         found: SqliteDatabase | None = getattr(self._local, "db", None)
         if found is None:
             found = self._local.db = self._connect()
@@ -55,14 +58,21 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[SqliteDatabase]:
         """Read, with SQLite's errors turned into `StoreError`."""
-        with self.errors_in_words():
-            yield self.db
+        with self.errors_in_words(), self._using() as db:
+            yield db
+
+    @contextmanager
+    def _using(self) -> Iterator[SqliteDatabase]:
+        db = self.db
+        with self._connections[db.conn]:
+            if self._closed:
+                raise StoreError(CLOSED)
+            yield db
 
     @contextmanager
     def write(self) -> Iterator[SqliteDatabase]:
         """One transaction that holds the write lock from its start, all or nothing; nested calls join it."""
-        with self.errors_in_words():
-            db = self.db
+        with self.errors_in_words(), self._using() as db:
             if db.conn.in_transaction:
                 yield db
                 return
@@ -75,12 +85,30 @@ class Database:
                     db.conn.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def erasing(self) -> Iterator[None]:
+        """What is deleted meanwhile is overwritten on the disk, and the log it passed through emptied if nobody reads
+        it at that moment."""
+        with self.read() as db:
+            db.conn.execute("PRAGMA secure_delete = ON")
+            try:
+                yield
+                db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                db.conn.execute("PRAGMA secure_delete = OFF")
+
     def close(self) -> None:
+        """Close the connections. One whose thread is at work is waited for, and left to the end of the process if that
+        takes too long."""
+        self._closed = True
         with self._guard:
-            self._closed = True
-            for connection in self._connections:
-                connection.close()
-            self._connections.clear()
+            connections = list(self._connections.items())
+        for connection, lock in connections:
+            if lock.acquire(timeout=CLOSE_TIMEOUT_S):
+                try:
+                    connection.close()
+                finally:
+                    lock.release()
 
     @contextmanager
     def errors_in_words(self) -> Iterator[None]:
@@ -105,7 +133,7 @@ class Database:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA temp_store = MEMORY")
         with self._guard:
-            self._connections.append(connection)
+            self._connections[connection] = threading.RLock()
         return SqliteDatabase(connection)
 
     def _migrate(self, migrations: tuple[Migration, ...]) -> None:

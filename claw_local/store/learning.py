@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import LearnError, NotFoundError
-from .chats import process_identity, process_lives
 from .database import Database, now
+from .processes import process_identity, process_lives
 from .records import AdapterRecord, Run, RunState, SampleRecord, Split
+from .rows import IN_DELETED
 
 
 class Samples:
@@ -29,8 +30,9 @@ class Samples:
             )
 
     def list(self) -> list[SampleRecord]:
+        """All but those of deleted chats."""
         with self._database.read() as db:
-            rows = db.table("samples").rows_where(order_by="message_id")
+            rows = db.table("samples").rows_where(f"message_id not in ({IN_DELETED})", order_by="message_id")
             return [SampleRecord(**{k: v for k, v in row.items() if k != "created_at"}) for row in rows]
 
     def count_waiting(self) -> int:
@@ -41,7 +43,8 @@ class Samples:
             join chats on chats.id = messages.chat_id
             left join samples on samples.message_id = messages.id
             where signals.state = 'active' and (signals.score != 0 or signals.hint != '')
-            and messages.learn = 1 and chats.learn = 1 and messages.state = 'done' and length(messages.response_ids) > 0
+            and messages.learn = 1 and chats.learn = 1 and chats.deleted_at = ''
+            and messages.state = 'done' and length(messages.response_ids) > 0
             and coalesce(samples.times_used, 0) = 0
         """
         with self._database.read() as db:
@@ -52,7 +55,7 @@ class Samples:
         query = """
             select count(*) from messages join chats on chats.id = messages.chat_id
             where messages.role = 'assistant' and messages.state = 'done' and messages.turn_type = 'main'
-            and messages.learn = 1 and chats.learn = 1 and length(messages.response_ids) > 0
+            and messages.learn = 1 and chats.learn = 1 and chats.deleted_at = '' and messages.content != ''
             and exists (
                 select 1 from messages next where next.parent_id = messages.id and next.role in ('user', 'tool')
             )

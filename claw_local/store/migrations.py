@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from sqlite_utils import Database
 
+from . import search
+
 Migration = Callable[[Database], None]
 
 
@@ -158,4 +160,39 @@ def m003_learning(db: Database) -> None:
     db.table("flags").create({"name": str, "value": str}, pk="name", not_null={"value"})
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_chats, m002_signals, m003_learning)
+def m004_chat_settings(db: Database) -> None:
+    # `sampling`: what this chat changes of the settings' sampling, as JSON. `deleted_at`: empty, or since when a chat
+    # waits to be removed for good. `origin` and `origin_id`: where an imported chat came from, so that it is never
+    # doubled.
+    chats = db.table("chats")
+    chats.add_column("sampling", str, not_null_default="{}")
+    for column in ("draft", "deleted_at", "origin", "origin_id"):
+        chats.add_column(column, str, not_null_default="")
+    db.execute("create unique index chats_origin on chats (origin, origin_id) where origin != ''")
+
+
+def m005_history(db: Database) -> None:
+    # `origin_id`: which message of the source an imported one is.
+    db.table("messages").add_column("origin_id", str, not_null_default="")
+    db.execute("drop index if exists idx_chats_updated_at")
+    db.execute("create index chats_shown on chats (archived, updated_at desc, id desc) where deleted_at = ''")
+    db.execute("create index chats_deleted on chats (deleted_at) where deleted_at != ''")
+    # One index for all writing systems, newest first, takes the place of the first one.
+    db.table("messages").disable_fts()
+    search.create(db)
+    search.rebuild(db)
+
+
+def m006_reply_system(db: Database) -> None:
+    # The system prompt a reply was written under: the chat's may be changed later.
+    db.table("messages").add_column("system", str, not_null_default="")
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    m001_chats,
+    m002_signals,
+    m003_learning,
+    m004_chat_settings,
+    m005_history,
+    m006_reply_system,
+)

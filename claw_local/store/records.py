@@ -18,7 +18,17 @@ Split = Literal["train", "held-out"]
 
 @dataclass(frozen=True)
 class Chat:
-    """One conversation. `learn`: may it teach? `head_id`: last message of the branch that is shown."""
+    """One conversation.
+
+    Attributes:
+        model: what answers here, as `--model` takes it; empty is the model of the settings.
+        learn: may it teach?
+        head_id: last message of the branch that is shown.
+        sampling: what this chat changes of the settings' sampling, by name.
+        draft: what the person had typed and not sent yet.
+        deleted_at: since when it waits to be removed for good; empty if it does not.
+        origin, origin_id: where an imported chat came from; empty for one begun here.
+    """
 
     id: int
     title: str
@@ -29,6 +39,11 @@ class Chat:
     head_id: int | None
     created_at: str
     updated_at: str
+    sampling: dict[str, Any] = field(default_factory=dict)
+    draft: str = ""
+    deleted_at: str = ""
+    origin: str = ""
+    origin_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,7 @@ class StoredMessage:
         logprobs: [R] their log-probabilities in nats under the policy and sampling that wrote them.
         adapter_id: the adapter that wrote it; 0 is the base model.
         hint_ids: hints that were in the prompt.
+        system: the system prompt it was written under.
         learn: may it teach? What was written while learning was off may not.
         state: a reply is "streaming" while a live process writes it and "interrupted" if that process ended first.
     """
@@ -64,6 +80,7 @@ class StoredMessage:
     hint_ids: tuple[int, ...] = ()
     timings: dict[str, float] = field(default_factory=dict)
     finish_reason: str = ""
+    system: str = ""
     created_at: str = ""
 
 
@@ -141,3 +158,61 @@ class Run:
     result: dict[str, Any]
     started_at: str
     finished_at: str
+
+
+@dataclass(frozen=True)
+class GivenMessage:
+    """One message of a chat that comes from somewhere else.
+
+    Attributes:
+        key: which message of the source it is.
+        parent: the key of the message before it; None for the first.
+        signals: what was made known about it there, as (source, score, hint).
+    """
+
+    key: str
+    parent: str | None
+    role: str
+    content: str
+    created_at: str = ""
+    model: str = ""
+    state: MessageState = "done"
+    finish_reason: str = ""
+    signals: tuple[tuple[SignalSource, int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class GivenChat:
+    """A chat that comes from somewhere else.
+
+    Attributes:
+        origin, origin_id: where it comes from, and which it is there.
+        messages: the whole tree, each after its parent.
+        head: the key of the last message of the branch that was shown; None is the last of all.
+        learn: whether it may teach where it comes from; no: it may not here either.
+        chat_id: the chat it was exported from, if that was this very store; 0 if not.
+    """
+
+    origin: str
+    origin_id: str
+    title: str
+    messages: tuple[GivenMessage, ...]
+    head: str | None = None
+    system: str = ""
+    model: str = ""
+    created_at: str = ""
+    updated_at: str = ""
+    archived: bool = False
+    learn: bool = True
+    sampling: dict[str, Any] = field(default_factory=dict)
+    chat_id: int = 0
+
+
+@dataclass(frozen=True)
+class Put:
+    """What became of a given chat: `messages` were new. `deleted`: the person has deleted it, so it was left alone."""
+
+    chat_id: int
+    created: bool = False
+    messages: int = 0
+    deleted: bool = False

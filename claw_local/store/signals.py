@@ -9,6 +9,9 @@ from typing import Any
 from ..errors import NotFoundError
 from .database import Database, now
 from .records import Hint, HintScope, HintState, Signal, SignalSource, SignalState
+from .rows import IN_DELETED
+
+_DELETED = "select id from chats where deleted_at != ''"
 
 
 class Signals:
@@ -59,6 +62,30 @@ class Signals:
                     found[row["message_id"]].append(_signal(row))
         return found
 
+    def newest_judged(self, limit: int) -> list[int]:
+        """Ids of the newest replies that have a signal, oldest first."""
+        query = (
+            f"select distinct message_id from signals where state = 'active' and message_id not in ({IN_DELETED}) "
+            "order by message_id desc limit ?"
+        )
+        with self._database.read() as db:
+            return [int(row[0]) for row in db.execute(query, [limit]).fetchall()][::-1]
+
+    def last_judged(self, model_sha256: str, adapter_id: int, *, others: bool = False, limit: int = 40) -> list[int]:
+        """Ids of the newest main-line replies that have a signal and were written by this adapter (0: the base) on this
+        model, or with `others` by any other one; oldest first."""
+        query = f"""
+            select id from messages
+            where role = 'assistant' and turn_type = 'main' and state = 'done' and model_sha256 = ?
+            and adapter_id {"!=" if others else "="} ?
+            and exists (select 1 from signals where message_id = messages.id and signals.state = 'active')
+            and chat_id not in ({_DELETED})
+            order by id desc limit ?
+        """
+        with self._database.read() as db:
+            rows = db.execute(query, [model_sha256, adapter_id, limit]).fetchall()
+        return [int(row[0]) for row in rows][::-1]
+
 
 class Hints:
     """The table of hints."""
@@ -95,9 +122,10 @@ class Hints:
         raise NotFoundError(f"There is no hint {hint_id}. `claw-local hints list` shows those there are.")
 
     def list(self, *, state: HintState | None = "active") -> list[Hint]:
-        """Newest first."""
+        """Newest first; those of deleted chats are left out."""
+        kept = f"coalesce(message_id, 0) not in ({IN_DELETED}) and coalesce(chat_id, 0) not in ({_DELETED})"
         with self._database.read() as db:
-            where, values = ("state = ?", [state]) if state else (None, [])
+            where, values = (f"state = ? and {kept}", [state]) if state else (kept, [])
             return [_hint(row) for row in db.table("hints").rows_where(where, values, order_by="id desc")]
 
     def of_message(self, message_id: int) -> Sequence[Hint]:
@@ -109,6 +137,29 @@ class Hints:
         with self._database.write() as db:
             db.table("hints").update(hint_id, {"state": state})
         return self.get(hint_id)
+
+    def set_text(self, hint_id: int, text: str) -> Hint:
+        """Change its words, also where they are the lesson of a reply. Raises NotFoundError."""
+        return self._rewrite(self.get(hint_id), text)
+
+    def remove(self, hint_id: int) -> Hint:
+        """Delete it; the reply it corrected keeps its score, without a lesson. Raises NotFoundError."""
+        hint = self.get(hint_id)
+        with self._database.write() as db:
+            self._rewrite(hint, "")
+            db.table("hints").delete(hint_id)
+        return hint
+
+    def _rewrite(self, hint: Hint, text: str) -> Hint:
+        with self._database.write() as db:
+            db.table("hints").update(hint.id, {"text": text})
+            if hint.message_id is not None:
+                for table in ("signals", "samples"):
+                    db.execute(
+                        f"update {table} set hint = ? where message_id = ? and hint = ?",
+                        [text, hint.message_id, hint.text],
+                    )
+        return self.get(hint.id)
 
     def count_use(self, hint_ids: Sequence[int]) -> None:
         with self._database.write() as db:

@@ -13,7 +13,8 @@ from claw_local.engine.base import Generation, Sampling
 from claw_local.errors import NotFoundError
 from claw_local.paths import Paths
 from claw_local.store import Chat, Store
-from claw_local.store.chats import Teaching, process_identity, process_lives
+from claw_local.store.chats import Teaching
+from claw_local.store.processes import process_identity, process_lives
 
 
 def generation(text: str = "hello") -> Generation:
@@ -88,7 +89,7 @@ def test_deleting_a_chat_takes_everything_that_hangs_on_it(home: Paths) -> None:
     store.chats.delete(chat.id)
     for table in ("chats", "messages", "signals", "hints", "samples", "pieces"):
         assert store.database.db.table(table).count == 0, table
-    assert list(store.database.db.table("messages").search("unforgettable")) == []
+    assert store.search.find("unforgettable", limit=5) == []
 
 
 def test_full_text_search_finds_finished_messages(home: Paths) -> None:
@@ -96,8 +97,7 @@ def test_full_text_search_finds_finished_messages(home: Paths) -> None:
     chat = store.chats.create()
     _, reply = store.messages.begin_turn(chat.id, "how do kites fly", parent_id=None)
     store.messages.finish(reply, generation("by lift and tension"), state="done", timings={})
-    found = {row["id"] for row in store.database.db.table("messages").search("tension")}
-    assert found == {reply}
+    assert [hit.message_id for hit in store.search.find("tension", limit=5)] == [reply]
 
 
 def test_what_is_not_there_is_said(home: Paths) -> None:

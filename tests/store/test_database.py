@@ -125,3 +125,29 @@ def test_threads_write_at_once_without_losing_a_row(home: Paths) -> None:
     for thread in threads:
         thread.join()
     assert store.database.db.table("messages").count == 200
+
+
+def test_closing_waits_for_the_thread_that_is_at_work(home: Paths) -> None:
+    database = Database(home)
+    at_work, may_end = threading.Event(), threading.Event()
+    found: list[object] = []
+
+    def work() -> None:
+        with database.write() as db:
+            at_work.set()
+            may_end.wait(10)
+            found.append(db.execute("select count(*) from chats").fetchone()[0])
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert at_work.wait(10)
+    closer = threading.Thread(target=database.close)
+    closer.start()
+    closer.join(0.2)
+    assert closer.is_alive(), "its connection is not closed under its hands"
+    may_end.set()
+    worker.join(10)
+    closer.join(10)
+    assert found == [0]
+    with pytest.raises(StoreError, match="closed"), database.read():
+        pass

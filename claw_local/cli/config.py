@@ -1,0 +1,159 @@
+"""`claw-local config`: the settings file, read and changed by key."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..errors import SettingsError, UsageError
+from . import complete
+from .common import JSON_OPTION, print_json, print_table
+
+if TYPE_CHECKING:
+    from ..settings_file import Setting
+
+app = typer.Typer(help="The settings: what there is to set, and setting it.", no_args_is_help=True)
+KEY = typer.Argument(..., help="A setting's name, such as model.path.", autocompletion=complete.setting_names)
+
+_FROM = {"default": "", "file": "set in the file", "environment": "set in the environment"}
+
+
+@app.command("list")
+def show_all(
+    changed: bool = typer.Option(False, "--changed", help="Only those that are not at their default."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """List every setting with its value, its default and what it means."""
+    from .. import settings_file
+    from ..paths import locate
+
+    settings = [
+        setting for setting in settings_file.listing(locate()) if not changed or setting.value != setting.default
+    ]
+    if json_output:
+        print_json({"settings": settings})
+    elif not settings:
+        typer.echo("Every setting is at its default.")
+    else:
+        print_table([_row(setting) for setting in settings])
+
+
+@app.command()
+def get(key: str = KEY, json_output: bool = JSON_OPTION) -> None:
+    """Print the value of one setting."""
+    from .. import settings_file
+    from ..paths import locate
+
+    setting = settings_file.get(locate(), key)
+    if json_output:
+        print_json(setting)
+        return
+    value = setting.value
+    typer.echo(value if isinstance(value, str) else settings_file.shown(value))
+
+
+@app.command("set")
+def set_one(
+    key: str = KEY,
+    value: str | None = typer.Argument(None, help="Its new value."),
+    default: bool = typer.Option(False, "--default", help="Take it out of the file, so that its default holds."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """Change one setting; the file's comments stay."""
+    from .. import settings_file
+    from ..paths import locate
+
+    if (value is None) is not default:
+        raise UsageError("Give either a value or --default.")
+    paths = locate()
+    setting = settings_file.unset(paths, key) if default else settings_file.set_value(paths, key, value)
+    if json_output:
+        print_json(setting)
+        return
+    typer.echo(f"{key} is {settings_file.shown(setting.value)} for programs that are started from now on.")
+    if setting.origin == "environment":
+        typer.echo(f"The variable {setting.variable} is set, and goes before the file.", err=True)
+
+
+@app.command()
+def path(json_output: bool = JSON_OPTION) -> None:
+    """Print where the settings file is, or would be."""
+    from ..paths import locate
+
+    file = locate().settings
+    if json_output:
+        print_json({"path": file, "exists": file.is_file()})
+    else:
+        typer.echo(str(file))
+
+
+@app.command()
+def edit() -> None:
+    """Open the settings file in your editor ($VISUAL or $EDITOR); it is checked before it is kept."""
+    from .. import settings_file
+    from ..paths import locate
+
+    paths = locate()
+    before = settings_file.text_to_edit(paths)
+    with tempfile.TemporaryDirectory(prefix="claw-local-") as folder:
+        copy = Path(folder) / "settings.toml"
+        copy.write_text(before, "utf-8")
+        while True:
+            _open_editor(copy)
+            try:
+                text = copy.read_text("utf-8")
+                if text == before:
+                    typer.echo("Nothing was changed.")
+                    return
+                settings_file.write_text(paths, text)
+            except (SettingsError, UnicodeDecodeError) as error:
+                said = str(error) if isinstance(error, SettingsError) else "This is not UTF-8 text."
+                if not sys.stdin.isatty():
+                    raise SettingsError(f"{said} Nothing was changed.") from error
+                typer.echo(said, err=True)
+                if not typer.confirm("Edit it again?", default=True, err=True):
+                    raise SettingsError("Nothing was changed.") from error
+            else:
+                typer.echo(f"Kept in {paths.settings}.")
+                return
+
+
+def editor_command() -> list[str]:
+    """The person's editor. Raises UsageError: there is none."""
+    for variable in ("VISUAL", "EDITOR"):
+        named = os.environ.get(variable, "").strip()
+        if named:
+            return shlex.split(named, posix=os.name != "nt")
+    for program in ("notepad",) if os.name == "nt" else ("nano", "vi"):
+        if shutil.which(program):
+            return [program]
+    raise UsageError("There is no editor. Set the variable EDITOR to one, or use: claw-local config set KEY VALUE")
+
+
+def _open_editor(file: Path) -> None:
+    command = editor_command()
+    try:
+        status = subprocess.run([*command, str(file)], check=False).returncode
+    except OSError as error:
+        raise UsageError(
+            f"The editor {command[0]} cannot be started: {error.strerror or error}. Set EDITOR to another."
+        ) from error
+    if status:
+        raise SettingsError(f"The editor {command[0]} ended with status {status}. Nothing was changed.")
+
+
+def _row(setting: Setting) -> tuple[str, ...]:
+    from ..settings_file import shown
+
+    default = "" if setting.value == setting.default else f"(default {shown(setting.default)})"
+    origin = _FROM[setting.origin]
+    about = " ".join(filter(None, [default, f"[{origin}]" if origin else "", setting.doc]))
+    return setting.key, shown(setting.value), about

@@ -1,0 +1,208 @@
+"""An engine on an Ollama server, through its own package. It must never start, pull or delete anything there.
+
+HTTP API: https://docs.ollama.com/api (chat, tags, show).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ClawError, EngineError, ModelError
+from ..settings import OllamaSettings
+from ._line import CONNECT_S, Line, checked_url, client_options
+from ._served import ServedEngine, ServedModel, in_words, offered
+from .base import FinishReason, Generation, Message, ModelInfo
+
+if TYPE_CHECKING:
+    from ollama import Client
+
+DEFAULT_URL = "http://127.0.0.1:11434"
+ASK_S = 10.0
+"""Longest wait for an answer about models, in seconds."""
+
+
+def server_url(settings: OllamaSettings) -> str:
+    """Where the server listens, by the settings, OLLAMA_HOST, or its default.
+
+    Raises:
+        SettingsError: that is no address.
+    """
+    named = settings.url or os.environ.get("OLLAMA_HOST", "")
+    if not named:
+        return DEFAULT_URL
+    url = checked_url(named, "ollama.url" if settings.url else "OLLAMA_HOST")
+    # What a server listens on ("every address") is not where it is reached. Without a port, Ollama means its own.
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    host = host.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]")
+    if ":" not in host.rpartition("]")[2]:
+        host += ":443" if scheme == "https" else ":11434" if "://" not in named else ":80"
+    return f"{scheme}://{host}{slash}{path}"
+
+
+def list_models(settings: OllamaSettings, *, timeout_s: float = ASK_S) -> list[ServedModel]:
+    """The models the server has.
+
+    Raises:
+        EngineError: the server does not answer. ModelError: the package is not installed. SettingsError: no address.
+    """
+    url = server_url(settings)
+    with _errors(url, ""), _client(url, timeout_s) as client:
+        found = client.list().models
+    return [
+        ServedModel(
+            name=model.model or "",
+            size_bytes=int(model.size or 0),
+            parameters=(model.details.parameter_size or "") if model.details else "",
+            quantisation=(model.details.quantization_level or "") if model.details else "",
+        )
+        for model in found
+    ]
+
+
+class OllamaEngine(ServedEngine):
+    """A model that an Ollama server runs. Make one with `open`."""
+
+    def __init__(self, info: ModelInfo, name: str, url: str, settings: OllamaSettings, *, thinks: bool) -> None:
+        super().__init__(info)
+        self._name = name
+        self._url = url
+        self._settings = settings
+        self._thinks = thinks
+
+    @classmethod
+    def open(cls, name: str, settings: OllamaSettings, *, context: int) -> OllamaEngine:
+        """Ask the server about a model; it is loaded there when the first reply begins.
+
+        Args:
+            name: as `ollama list` shows it.
+            context: longest chat to send, in tokens; never more than the model was trained for.
+
+        Raises:
+            ModelError: the server has no such model, or the package is not installed.
+            EngineError: the server does not answer. SettingsError: its address is none.
+        """
+        url = server_url(settings)
+        with _errors(url, name, settings), _client(url, min(ASK_S, settings.timeout_s)) as client:
+            shown = client.show(name)
+        about: dict[str, Any] = dict(shown.modelinfo or {})
+        architecture = str(about.get("general.architecture") or (shown.details.family if shown.details else "") or "")
+        trained = about.get(f"{architecture}.context_length")
+        return cls(
+            ModelInfo(
+                name=f"ollama:{name}",
+                path=Path(),
+                sha256="",
+                architecture=architecture,
+                parameters=int(about.get("general.parameter_count") or 0),
+                context=min(context, int(trained)) if trained else context,
+            ),
+            name,
+            url,
+            settings,
+            thinks="thinking" in (shown.capabilities or ()),
+        )
+
+    def _read(self, generation: Generation, messages: Sequence[Message], line: Line) -> Generator[str, None, None]:
+        done = False
+        with (
+            _errors(self._url, self._name, self._settings),
+            _client(self._url, self._settings.timeout_s, line) as client,
+        ):
+            stream = client.chat(
+                self._name,
+                [{"role": message.role, "content": message.content} for message in messages],
+                stream=True,
+                think=self._settings.think if self._thinks else None,
+                options=self._options(generation),
+            )
+            for part in stream:
+                if part.message.content:
+                    yield part.message.content
+                if part.done:
+                    done = True
+                    reason: FinishReason = "length" if part.done_reason == "length" else "stop"
+                    generation.finish_reason = reason
+                    generation.counted = (part.prompt_eval_count or 0, part.eval_count or 0)
+            if not done and not line.was_cut:
+                raise EngineError(_broke_off(self._url))
+
+    def _options(self, generation: Generation) -> dict[str, Any]:
+        sampling = generation.sampling
+        return {
+            "num_ctx": self.info.context,
+            "num_predict": sampling.max_tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k,
+            "min_p": sampling.min_p,
+            "repeat_penalty": sampling.repeat_penalty,
+            "seed": generation.seed,
+            "stop": list(sampling.stop),
+        }
+
+
+@contextmanager
+def _client(url: str, timeout_s: float, line: Line | None = None) -> Iterator[Client]:
+    try:
+        import httpx
+        from ollama import Client
+    except ImportError as missing:
+        raise ModelError(
+            'Ollama\'s models need its Python package, which is not installed: pip install "claw-local[ollama]"'
+        ) from missing
+    client = Client(
+        url,
+        timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+        event_hooks=line.hooks if line is not None else {},
+        **client_options(url),
+    )
+    with client:
+        yield client
+
+
+@contextmanager
+def _errors(url: str, name: str, settings: OllamaSettings | None = None) -> Iterator[None]:
+    """Turn what can go wrong with the server into sentences."""
+    try:
+        yield
+    except ClawError:
+        raise
+    except Exception as error:
+        raise _in_sentence(error, url, name, settings) from error
+
+
+def _in_sentence(error: Exception, url: str, name: str, settings: OllamaSettings | None) -> ClawError:
+    import httpx
+    from ollama import ResponseError
+
+    if isinstance(error, ResponseError):
+        if error.status_code == 404 and name and settings is not None:
+            names = [model.name for model in list_models(settings)]
+            return ModelError(
+                f"Ollama at {url} has no model {name}. {offered(names)} Fetch it with: ollama pull {name}"
+            )
+        return EngineError(f"Ollama at {url} refused: {in_words(error.error)}. Its own log says more.")
+    if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
+        return EngineError(
+            f"Ollama at {url} has not said anything for too long. See whether it still works: `ollama ps`; a large "
+            "model may need a longer ollama.timeout_s."
+        )
+    if isinstance(error, (ConnectionError, httpx.ConnectError, httpx.ConnectTimeout)):
+        return EngineError(
+            f"Ollama does not answer at {url}. Start it with `ollama serve` (or its app); if it runs elsewhere, set "
+            "ollama.url."
+        )
+    if isinstance(error, httpx.TransportError):
+        return EngineError(_broke_off(url))
+    return EngineError(
+        f"What answers at {url} does not speak as Ollama does ({in_words(repr(error))}). Check ollama.url."
+    )
+
+
+def _broke_off(url: str) -> str:
+    return f"Ollama at {url} broke off in the middle of the reply. What came is kept; ask again once it runs."

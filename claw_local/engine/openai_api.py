@@ -1,0 +1,271 @@
+"""An engine on an OpenAI-compatible server: llama-server, vLLM, SGLang, LM Studio.
+
+HTTP API: https://platform.openai.com/docs/api-reference/chat (chat completions, streamed, and models). It must never
+send anything, least of all the key, to any other address than the one the person named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ClawError, EngineError, ModelError
+from ..settings import OpenAISettings
+from ._events import events
+from ._keys import how_to_give, key_of_environment, key_of_keyring
+from ._line import CONNECT_S, Line, checked_url, client_options
+from ._served import ServedEngine, ServedModel, in_words, offered
+from .base import Generation, Message, ModelInfo
+
+if TYPE_CHECKING:
+    from httpx2 import Client, Response
+
+ASK_S = 10.0
+"""Longest wait for an answer about models, in seconds."""
+BEYOND = ("top_k", "min_p", "repeat_penalty", "repetition_penalty", "stream_options")
+"""What local servers understand beyond OpenAI's own API; left out for a server that refuses it."""
+MOST_STOPS = 4
+_CONTEXT_NAMES = ("max_model_len", "context_length", "max_context_length", "n_ctx", "n_ctx_train")
+
+
+def list_models(settings: OpenAISettings, *, timeout_s: float = ASK_S) -> list[ServedModel]:
+    """The models the server has.
+
+    Raises:
+        EngineError: the server does not answer, or wants a key. ModelError: the package is not installed.
+        SettingsError: no address.
+    """
+    return _Server(settings).models(timeout_s)
+
+
+class OpenAIEngine(ServedEngine):
+    """A model behind an OpenAI-compatible server. Make one with `open`."""
+
+    def __init__(self, info: ModelInfo, name: str, server: _Server) -> None:
+        super().__init__(info)
+        self._name = name
+        self._server = server
+
+    @classmethod
+    def open(cls, name: str, settings: OpenAISettings, *, context: int) -> OpenAIEngine:
+        """Ask the server what it has. A name it does not list is tried all the same: some servers take any.
+
+        Args:
+            name: the model's, as the server lists it.
+            context: longest chat to send, in tokens; never more than the server says it holds.
+
+        Raises:
+            EngineError: the server does not answer, or wants a key. ModelError: the package is not installed.
+            SettingsError: its address is none.
+        """
+        server = _Server(settings)
+        known = {model.name: model.context for model in server.models(min(ASK_S, settings.timeout_s))}
+        holds = known.get(name, 0)
+        return cls(
+            ModelInfo(f"openai:{name}", Path(), "", "", 0, min(context, holds) if holds else context), name, server
+        )
+
+    def _read(self, generation: Generation, messages: Sequence[Message], line: Line) -> Generator[str, None, None]:
+        ended = False
+        with self._server.asked(self._request(generation, messages), line) as response:
+            for data in events(response.iter_bytes()):
+                if data.strip() == "[DONE]":
+                    ended = True
+                    break
+                part = json.loads(data)
+                if part.get("error"):
+                    raise EngineError(self._server.refused(part["error"]))
+                if usage := part.get("usage"):
+                    generation.counted = (usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0)
+                for choice in part.get("choices") or ():
+                    if text := (choice.get("delta") or {}).get("content"):
+                        yield text
+                    if reason := choice.get("finish_reason"):
+                        ended = True
+                        generation.finish_reason = "length" if reason == "length" else "stop"
+        if not ended and not line.was_cut:
+            raise EngineError(self._server.broke_off())
+
+    def _request(self, generation: Generation, messages: Sequence[Message]) -> dict[str, Any]:
+        sampling = generation.sampling
+        request: dict[str, Any] = {
+            "model": self._name,
+            # A tool's message is only allowed after a call in that API's own form, which chats do not keep.
+            "messages": [
+                {"role": "user" if message.role == "tool" else message.role, "content": message.content}
+                for message in messages
+            ],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_tokens": sampling.max_tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": generation.seed,
+            "top_k": sampling.top_k,
+            "min_p": sampling.min_p,
+            "repeat_penalty": sampling.repeat_penalty,  # llama-server, LM Studio
+            "repetition_penalty": sampling.repeat_penalty,  # vLLM, SGLang
+        }
+        if sampling.stop:
+            request["stop"] = list(sampling.stop[:MOST_STOPS])
+        return request
+
+
+class _Server:
+    """One address, how to speak to it, and what goes wrong there in words."""
+
+    def __init__(self, settings: OpenAISettings) -> None:
+        self.url = checked_url(settings.url, "openai.url")
+        self._settings = settings
+        self._key = key_of_environment(self.url, settings)
+        self._takes_beyond = True
+
+    def models(self, timeout_s: float) -> list[ServedModel]:
+        """What it lists; nothing if it has no such list."""
+        with self._errors(), self._client(timeout_s) as client:
+            response = self._with_key(lambda: client.get(f"{self.url}/models", headers=self._headers()))
+            if response.status_code == 404:
+                return []
+            self._check(response, "")
+            entries = response.json().get("data") or []
+        return [
+            ServedModel(str(entry["id"]), context=_context(entry))
+            for entry in entries
+            if isinstance(entry, dict) and entry.get("id")
+        ]
+
+    @contextmanager
+    def asked(self, request: dict[str, Any], line: Line) -> Iterator[Response]:
+        """The answer to a chat request, once it has begun well."""
+        with self._errors(), self._client(self._settings.timeout_s, line) as client:
+            response = self._with_key(lambda: self._post(client, request))
+            if response.status_code in (400, 422) and self._takes_beyond:
+                # Perhaps it knows OpenAI's own parameters alone.
+                response.read()
+                response.close()
+                less = {name: value for name, value in request.items() if name not in BEYOND}
+                response = self._post(client, less)
+                self._takes_beyond = response.status_code != 200
+            try:
+                self._check(response, request["model"])
+                yield response
+            finally:
+                response.close()
+
+    def _post(self, client: Client, request: Mapping[str, Any]) -> Response:
+        body = request if self._takes_beyond else {n: v for n, v in request.items() if n not in BEYOND}
+        return client.send(
+            client.build_request("POST", f"{self.url}/chat/completions", json=body, headers=self._headers()),
+            stream=True,
+        )
+
+    def _with_key(self, ask: Any) -> Response:
+        """Ask; and if the server wants a key and the environment has none, once more with the keyring's."""
+        response: Response = ask()
+        if response.status_code == 401 and not self._key:
+            self._key = key_of_keyring(self.url)
+            if self._key:
+                response.read()
+                response.close()
+                response = ask()
+        return response
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
+
+    def _client(self, timeout_s: float, line: Line | None = None) -> Client:
+        import httpx2
+
+        return httpx2.Client(
+            timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+            event_hooks=line.hooks if line is not None else {},
+            **client_options(self.url),
+        )
+
+    def _check(self, response: Response, model: str) -> None:
+        """Raise what an answer that is not 200 means, in words."""
+        status = response.status_code
+        if status == 200:
+            return
+        response.read()
+        said = _said(response)
+        if status in (401, 403):
+            what = "refuses the key" if self._key else "wants a key"
+            raise EngineError(f"The server at {self.url} {what}. {how_to_give(self.url, self._settings)}")
+        if status in (400, 404) and model and ("model" in said.lower() or status == 404):
+            names = [known.name for known in self.models(ASK_S)]
+            if names and model not in names:
+                raise ModelError(f"The server at {self.url} has no model {model}. {offered(names)}")
+        if 300 <= status < 400:
+            raise EngineError(
+                f"The server at {self.url} sends us on to another address, and nothing is sent to an address you did "
+                "not name. Set openai.url to the right one."
+            )
+        if status == 404:
+            raise EngineError(
+                f"There is no chat API at {self.url} (404). Check openai.url: most servers want it to end in /v1."
+            )
+        raise EngineError(self.refused(said or f"status {status}"))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            import httpx2
+        except ImportError as missing:
+            raise ModelError(
+                'Models behind a server need a package that is not installed: pip install "claw-local[openai]"'
+            ) from missing
+        try:
+            yield
+        except ClawError:
+            raise
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise EngineError(
+                f"No server answers at {self.url}. Start it (llama-server -m MODEL.gguf, vllm serve …, or LM Studio's "
+                "server), or set openai.url to where it is."
+            ) from error
+        except httpx2.TimeoutException as error:
+            raise EngineError(
+                f"The server at {self.url} has not said anything for too long. See whether it still works; a large "
+                "model may need a longer openai.timeout_s."
+            ) from error
+        except httpx2.TransportError as error:
+            raise EngineError(self.broke_off()) from error
+        except Exception as error:
+            raise EngineError(
+                f"What answers at {self.url} does not speak the OpenAI API ({in_words(repr(error))}). Check openai.url."
+            ) from error
+
+    def refused(self, said: Any) -> str:
+        words = said.get("message") or said if isinstance(said, dict) else said
+        return f"The server at {self.url} refused: {in_words(words)}. Its own log says more."
+
+    def broke_off(self) -> str:
+        return (
+            f"The server at {self.url} broke off in the middle of the reply. What came is kept; ask again once it runs."
+        )
+
+
+def _said(response: Response) -> str:
+    """The message in an error's body, in whichever form this server gives it."""
+    try:
+        body = response.json()
+    except ValueError:
+        return in_words(response.text)
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("detail") or error
+    return in_words(error)
+
+
+def _context(entry: Mapping[str, Any]) -> int:
+    """How many tokens a listed model holds, under the names servers give that number; 0 if it is not said."""
+    places = [entry, entry.get("meta") or {}]
+    for place in places:
+        for name in _CONTEXT_NAMES:
+            if isinstance(place, dict) and isinstance(place.get(name), int) and place[name] > 0:
+                return int(place[name])
+    return 0

@@ -1,0 +1,186 @@
+"""Exports made of JSON: one file, a folder, or a zip archive of them, read one chat at a time.
+
+However large the export, only one chat is held in memory. It must never know what a chat looks like.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from ..errors import HistoryError
+
+LONGEST_CHAT = 64 << 20
+"""Bytes of JSON; no chat is that long, and what is would fill the memory."""
+MOST_UNPACKED = 64 << 30
+WORST_RATIO = 200
+"""Text packs ten times, repeated text twenty times. What packs more often is no export."""
+
+_CONVERSATIONS = re.compile(r"conversations(?:-\d+)?\.json", re.IGNORECASE)
+_TOP_KEYS = {"chats": "chats.item", "conversations": "conversations.item", "mapping": "", "chat_messages": ""}
+_AGAIN = "Download or export it again"
+
+
+class Part(NamedTuple):
+    """One JSON file of an export; `size` in bytes, unpacked."""
+
+    name: str
+    size: int
+    path: Path
+    archive: zipfile.ZipFile | None = None
+
+    def open(self) -> IO[bytes]:
+        return self.archive.open(self.name) if self.archive is not None else self.path.open("rb")
+
+
+class JsonExport:
+    """The chats of an export, as plain dictionaries, and how far they have been read."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises HistoryError: not readable, cut short, or without any chats in it."""
+        self._path = path
+        self._archive: zipfile.ZipFile | None = None
+        self._parts = self._find()
+        self._total = sum(part.size for part in self._parts) or 1
+        self._before = 0
+        self._reader: _Counted | None = None
+
+    @property
+    def fraction(self) -> float:
+        now = self._reader.total if self._reader is not None else 0
+        return min(1.0, (self._before + now) / self._total)
+
+    def close(self) -> None:
+        if self._archive is not None:
+            self._archive.close()
+
+    def chats(self) -> Iterator[Any]:
+        """Every entry of the lists of chats. Raises HistoryError where the data is damaged."""
+        import ijson
+
+        for part in self._parts:
+            prefix = self._prefix(part)
+            try:
+                with closing(part.open()) as file:
+                    reader = self._reader = _Counted(file, part.name)
+                    for item in ijson.items(reader, prefix, use_float=True):
+                        reader.since = 0
+                        yield item
+            except ijson.JSONError as error:
+                raise HistoryError(f"{part.name} is damaged: it is no valid JSON. {_AGAIN}.") from error
+            except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+                raise HistoryError(f"{part.name} is damaged ({error}). {_AGAIN}.") from error
+            self._before += part.size
+            self._reader = None
+
+    def _find(self) -> list[Part]:
+        if self._path.is_dir():
+            found = sorted(file for file in self._path.iterdir() if _CONVERSATIONS.fullmatch(file.name))
+            parts = [Part(file.name, file.stat().st_size, file) for file in found]
+        elif zipfile.is_zipfile(self._path):
+            parts = self._in_archive()
+        else:
+            parts = [Part(self._path.name, self._path.stat().st_size, self._path)]
+            if parts[0].path.open("rb").read(4) == b"PK\x03\x04":
+                raise HistoryError(f"{self._path} is a zip archive that is cut short. {_AGAIN}.")
+        if not parts:
+            raise HistoryError(
+                f"There is no conversations.json in {self._path}. Give the zip file that ChatGPT or Claude sent you, "
+                "or the conversations.json in it."
+            )
+        for part in parts:
+            if part.archive is None:
+                _look(part)
+        return parts
+
+    def _in_archive(self) -> list[Part]:
+        try:
+            self._archive = zipfile.ZipFile(self._path)
+        except (zipfile.BadZipFile, OSError) as error:
+            raise HistoryError(f"{self._path} is a damaged zip archive ({error}). {_AGAIN}.") from error
+        parts = []
+        for entry in sorted(self._archive.infolist(), key=lambda entry: entry.filename):
+            folder, _, name = entry.filename.rpartition("/")
+            if not _CONVERSATIONS.fullmatch(name) or "__MACOSX" in folder:
+                continue
+            if entry.flag_bits & 1:
+                raise HistoryError(f"{self._path} is locked with a password. Unpack it, and give the folder.")
+            if entry.file_size > WORST_RATIO * max(entry.compress_size, 1 << 16):
+                raise HistoryError(
+                    f"{entry.filename} in {self._path} would unpack to {entry.file_size >> 20:,} MB from "
+                    f"{entry.compress_size >> 10:,} KB: that is no export of chats. Nothing was read."
+                )
+            parts.append(Part(entry.filename, entry.file_size, self._path, self._archive))
+        if sum(part.size for part in parts) > MOST_UNPACKED:
+            raise HistoryError(f"{self._path} would unpack to more than 64 GB. Nothing was read.")
+        return parts
+
+    def _prefix(self, part: Part) -> str:
+        """Where in a file the chats are."""
+        import ijson
+
+        try:
+            with closing(part.open()) as file:
+                for prefix, event, value in ijson.parse(_Counted(file, part.name), use_float=True):
+                    if event == "start_array" and not prefix:
+                        return "item"
+                    if event == "map_key" and not prefix and value in _TOP_KEYS:
+                        return _TOP_KEYS[value]
+                    if prefix == "version" and isinstance(value, int) and value > 1:
+                        raise HistoryError(f"{part.name} was written by a newer claw-local. Update claw-local.")
+        except ijson.JSONError as error:
+            raise HistoryError(
+                f"{part.name} is no file of chats: neither JSON, a zip archive nor an SQLite database. {_KNOWN}"
+            ) from error
+        except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
+            raise HistoryError(f"{part.name} is damaged ({error}). {_AGAIN}.") from error
+        raise HistoryError(f"There are no chats in {part.name}. {_KNOWN}")
+
+
+_KNOWN = (
+    "These can be imported: ChatGPT's and Claude's data exports, the databases of oterm, elia and llm, and what "
+    "`claw-local history export --format json` writes."
+)
+
+
+def _look(part: Part) -> None:
+    """Refuse at once what is cut short, before anything is written."""
+    if not part.size:
+        raise HistoryError(f"{part.path} is empty. {_AGAIN}.")
+    with part.open() as file:
+        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        file.seek(max(0, part.size - 4096))
+        end = file.read().rstrip()[-1:]
+    if start not in (b"[", b"{"):
+        raise HistoryError(
+            f"{part.path} is no file of chats: neither JSON, a zip archive nor an SQLite database. {_KNOWN}"
+        )
+    if end != {b"[": b"]", b"{": b"}"}[start]:
+        raise HistoryError(f"{part.path} is cut short: its end is missing. {_AGAIN}. Nothing was imported.")
+
+
+class _Counted:
+    """A file that knows how much of it was read, and stops at a chat without end."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file = file
+        self._name = name
+        self.total = 0
+        self.since = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        if not self.total:
+            data = data.removeprefix(b"\xef\xbb\xbf")
+        self.total += len(data)
+        self.since += len(data)
+        if self.since > LONGEST_CHAT:
+            raise HistoryError(
+                f"One entry of {self._name} is longer than {LONGEST_CHAT >> 20} MB: that is no chat. What came before "
+                "it is imported."
+            )
+        return data

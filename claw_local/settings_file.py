@@ -1,0 +1,338 @@
+"""Reading and changing settings.toml by key, with its comments kept. It must never know about the store or the engine.
+
+What a setting means is read from the docstring under its field in `settings.py`, so it is written down once.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import functools
+import inspect
+import itertools
+import os
+import tomllib
+import typing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from . import settings as settings_module
+from .errors import SettingsError, UsageError
+from .files import write_whole
+from .paths import Paths
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+Origin = Literal["default", "file", "environment"]
+
+_SECRETS = ("api_key", "apikey", "key", "api_token", "token", "secret", "password")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting and where it stands.
+
+    Attributes:
+        key: as in `model.path`.
+        value: what holds now; default: what holds if nobody sets it.
+        doc: what it means. allowed: what it may be, in words.
+        origin: who set it. The environment goes before the file.
+        variable: the environment variable that sets it.
+    """
+
+    key: str
+    value: Any
+    default: Any
+    doc: str
+    allowed: str
+    origin: Origin
+    variable: str
+
+
+def names() -> list[str]:
+    """Every setting's key, in the order of settings.py."""
+    return [f"{section}.{name}" for section, model in _sections().items() for name in model.model_fields]
+
+
+def listing(paths: Paths) -> list[Setting]:
+    """Every setting with its value. Raises SettingsError: the file is not valid."""
+    loaded = settings_module.load(paths)
+    in_file = _values(paths)
+    return [_setting(key, loaded, in_file) for key in names()]
+
+
+def get(paths: Paths, key: str) -> Setting:
+    """One setting. Raises UsageError: there is none of that name. SettingsError: the file is not valid."""
+    return _setting(_known(key), settings_module.load(paths), _values(paths))
+
+
+def set_value(paths: Paths, key: str, value: Any) -> Setting:
+    """Check a value and write it into the file; everything else in it stays, comments too.
+
+    Args:
+        value: as the field takes it, or text that stands for it ("0.5", "true").
+
+    Raises:
+        UsageError: no such setting, or the value is not one it can have. SettingsError: the file cannot be read as
+            TOML or cannot be written. Nothing has changed then.
+    """
+    section, name = _known(key).split(".")
+    document = _document(paths)
+    table = document.get(section)
+    if table is not None and not hasattr(table, "items"):
+        raise SettingsError(f"In {paths.settings}, {section} is not a table. Mend it with: claw-local config edit")
+    checked = _checked(section, name, value, dict(table.unwrap()) if table is not None else {})
+    if table is None:
+        document[section] = {}
+        table = document[section]
+    table[name] = checked
+    _write(paths, document)
+    return get(paths, key) if _is_valid(paths) else _lone(key, checked)
+
+
+def unset(paths: Paths, key: str) -> Setting:
+    """Take a key out of the file, so that its default holds. Errors as for `set_value`."""
+    section, name = _known(key).split(".")
+    document = _document(paths)
+    table = document.get(section)
+    if table is not None and name in table:
+        del table[name]
+        _write(paths, document)
+    return get(paths, key)
+
+
+def check_text(paths: Paths, text: str) -> None:
+    """Whether this could be the whole file. Raises SettingsError with the line or key that is wrong."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"This is not valid TOML: {error}.") from error
+    sections = _sections()
+    for section, content in values.items():
+        if section not in sections:
+            raise SettingsError(f"There is no section [{section}].{_closest(section, list(sections))}")
+        try:
+            sections[section].model_validate(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join([section, *map(str, first["loc"])])
+            hint = _closest(key, names()) if first["type"] == "extra_forbidden" else ""
+            said = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
+            raise SettingsError(f"The setting {key} is not valid: {said}.{hint}") from error
+
+
+def write_text(paths: Paths, text: str) -> None:
+    """Make this the whole file. Raises SettingsError: it is not valid, or cannot be written."""
+    check_text(paths, text)
+    _write_bytes(paths, text.encode())
+
+
+def text_to_edit(paths: Paths) -> str:
+    """The file as it is; where there is none yet, every setting with its meaning and default, commented out."""
+    if paths.settings.is_file():
+        return _read(paths)
+    import tomlkit
+
+    lines = ["# Settings of claw-local. Take away a '#' to change a value.", ""]
+    for section, model in _sections().items():
+        lines += [*(f"# {line}" for line in (model.__doc__ or "").splitlines()), f"[{section}]", ""]
+        for name in model.model_fields:
+            key = f"{section}.{name}"
+            lines += [f"# {line}" for line in _docs().get(key, "").splitlines()]
+            lines += [f"# {name} = {tomlkit.item(_default(key)).as_string()}", ""]
+    return "\n".join(lines)
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in the file."""
+    import tomlkit
+
+    return str(tomlkit.item(value).as_string())
+
+
+@functools.cache
+def _sections() -> dict[str, type[BaseModel]]:
+    """The tables of the file: name -> model."""
+    found: dict[str, type[BaseModel]] = {}
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            found[name] = field.annotation
+    return found
+
+
+@functools.cache
+def _docs() -> dict[str, str]:
+    """What each setting means: key -> the docstring under its field. Python keeps these only in the source."""
+    tree = ast.parse(inspect.getsource(settings_module))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    found: dict[str, str] = {}
+    for section, model in _sections().items():
+        body = classes[model.__name__].body
+        for field, after in itertools.pairwise(body):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+                and isinstance(after.value.value, str)
+            ):
+                found[f"{section}.{field.target.id}"] = inspect.cleandoc(after.value.value)
+    return found
+
+
+def _setting(key: str, loaded: Settings, in_file: dict[str, Any]) -> Setting:
+    section, name = key.split(".")
+    variable = _variable(key)
+    table = in_file.get(section)
+    origin: Origin = "default"
+    if _is_in_environment(variable):
+        origin = "environment"
+    elif isinstance(table, dict) and name in table:
+        origin = "file"
+    return Setting(
+        key,
+        getattr(getattr(loaded, section), name),
+        _default(key),
+        _docs().get(key, ""),
+        _allowed(key),
+        origin,
+        variable,
+    )
+
+
+def _lone(key: str, value: Any) -> Setting:
+    """A setting that was just written while another one in the file is not valid."""
+    return Setting(key, value, _default(key), _docs().get(key, ""), _allowed(key), "file", _variable(key))
+
+
+def _default(key: str) -> Any:
+    section, name = key.split(".")
+    return _sections()[section].model_fields[name].get_default(call_default_factory=True)
+
+
+def _allowed(key: str) -> str:
+    """What a setting may be, in words: "one of combined, opd", "a number from 0 to 5"."""
+    section, name = key.split(".")
+    field = _sections()[section].model_fields[name]
+    kind = field.annotation
+    if typing.get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, typing.get_args(kind)))}"
+    if kind is bool:
+        return "true or false"
+    if kind not in (int, float):
+        return "text" if kind is str else "a list" if typing.get_origin(kind) in (list, tuple) else ""
+    words = ["a whole number" if kind is int else "a number"]
+    for bound, said in (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below")):
+        words += [f"{said} {getattr(rule, bound):g}" for rule in field.metadata if hasattr(rule, bound)]
+    return " ".join(words)
+
+
+def _known(key: str) -> str:
+    """The key, if there is a setting of that name. Raises UsageError naming the closest ones."""
+    known = names()
+    if key in known:
+        return key
+    if key in _sections():
+        inside = ", ".join(name for name in known if name.startswith(f"{key}."))
+        raise UsageError(f"{key} is a section. Its settings are: {inside}.")
+    if key.rpartition(".")[2].lower().replace("-", "_") in _SECRETS:
+        raise UsageError(
+            f"There is no setting {key}: secrets are never kept in the settings file. "
+            "A server's key comes from the environment or the system's keyring; the README says how."
+        )
+    raise UsageError(f"There is no setting {key}.{_closest(key, known)} `claw-local config list` shows all.")
+
+
+def _closest(word: str, known: list[str]) -> str:
+    found = difflib.get_close_matches(word, known, n=3, cutoff=0.75)
+    last = word.rpartition(".")[2]
+    found += [name for name in known if name.rpartition(".")[2] == last and name not in found]
+    return f" Did you mean {' or '.join(found[:3])}?" if found else ""
+
+
+def _checked(section: str, name: str, value: Any, others: dict[str, Any]) -> Any:
+    """The value as the field takes it. Raises UsageError. What is wrong with other keys of the file is not asked."""
+    model = _sections()[section]
+    tried = [value]
+    if isinstance(value, str) and model.model_fields[name].annotation is not str:
+        try:
+            tried.append(tomllib.loads(f"value = {value}")["value"])
+        except tomllib.TOMLDecodeError:
+            pass
+    said = ""
+    for candidate in tried:
+        try:
+            made = model.model_validate({**others, name: candidate})
+            return getattr(made, name)
+        except ValidationError as error:
+            own = [problem for problem in error.errors() if not problem["loc"] or problem["loc"][0] == name]
+            if not own:  # Only other keys are wrong: they were so before, and `config list` says it.
+                return getattr(model.model_validate({name: candidate}), name)
+            said = said or own[0]["msg"]
+    allowed = _allowed(f"{section}.{name}")
+    raise UsageError(f"{section}.{name} cannot be {value!r}: {said}." + (f" It takes {allowed}." if allowed else ""))
+
+
+def _variable(key: str) -> str:
+    return str(Settings.model_config.get("env_prefix", "")) + key.upper().replace(".", "__")
+
+
+def _is_in_environment(variable: str) -> bool:
+    # pydantic-settings reads the environment without regard to case.
+    return any(name.upper() == variable for name in os.environ)
+
+
+def _is_valid(paths: Paths) -> bool:
+    try:
+        settings_module.load(paths)
+    except SettingsError:
+        return False
+    return True
+
+
+def _values(paths: Paths) -> dict[str, Any]:
+    return tomllib.loads(_read(paths)) if paths.settings.is_file() else {}
+
+
+def _document(paths: Paths) -> TOMLDocument:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    text = _read(paths) if paths.settings.is_file() else ""
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise SettingsError(
+            f"{paths.settings} is not valid TOML: {error}. Mend it with: claw-local config edit"
+        ) from error
+
+
+def _read(paths: Paths) -> str:
+    try:
+        return paths.settings.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{paths.settings} is not UTF-8 text. Save it as UTF-8, or rename the file.") from error
+    except OSError as error:
+        raise SettingsError(f"Cannot read {paths.settings}: {error.strerror or error}. Make it readable.") from error
+
+
+def _write(paths: Paths, document: TOMLDocument) -> None:
+    import tomlkit
+
+    _write_bytes(paths, tomlkit.dumps(document).encode())
+
+
+def _write_bytes(paths: Paths, data: bytes) -> None:
+    # A settings file that is a link (kept with other dotfiles) stays one: what it points to is written.
+    target = paths.settings.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(target, data)
+    except OSError as error:
+        raise SettingsError(
+            f"Cannot write {paths.settings}: {error.strerror or error}. Make it writable, or change CLAW_LOCAL_HOME."
+        ) from error

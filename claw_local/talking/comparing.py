@@ -1,0 +1,78 @@
+"""Comparing: one question, two adapters' replies, and a vote that does not know which is which.
+
+It must never tell them apart: the order is drawn, and neither ids nor order say which adapter wrote which.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from ..adapters.registry import AdapterChoice
+from ..errors import UsageError
+from ..reply import Reply
+from .asking import Asking, SamplingChoice
+from .branches import Branches
+
+
+class Comparing(Asking, Branches):
+    """The part of `Assistant` that compares."""
+
+    def compare(
+        self,
+        text: str,
+        first: AdapterChoice,
+        second: AdapterChoice,
+        *,
+        chat: int | None = None,
+        model: str | None = None,
+        system: str | None = None,
+        sampling: SamplingChoice = None,
+        learn: bool | None = None,
+        memory: bool = True,
+    ) -> tuple[Reply, Reply]:
+        """Ask one question of two adapters (an id, or "base"). Two sibling replies, in an order drawn at random.
+
+        Stream them one after the other, then ask for a vote and call `prefer`. Both are stored at once; one that is not
+        wanted after all is given up with its `close()`.
+
+        Raises:
+            UsageError: there is no text, or the adapters are the same. NotFoundError: no such chat or adapter.
+        """
+        text = self._question(text)
+        pair = [self._choices(model, sampling, adapter, memory) for adapter in (first, second)]
+        if (first or "base") == (second or "base"):
+            raise UsageError("Both sides are the same adapter. Name two, or one and `base`.")
+        random.SystemRandom().shuffle(pair)
+        record = self._chat_for(text, chat, system, learn)
+        teaching = self._teaching(record, learn)
+        with self.store.database.write():
+            previous_id, user_id, first_id = self.store.messages.go_on(record.id, text, learn=teaching)
+            _, second_id = self.store.messages.begin_turn(record.id, None, parent_id=user_id, learn=teaching)
+        judged = self._judging(teaching, previous_id)
+        return (
+            self._reply(record, user_id, first_id, pair[0], judged),
+            self._reply(record, user_id, second_id, pair[1], lambda: None),
+        )
+
+    def prefer(self, winner_id: int | None, ids: Sequence[int]) -> None:
+        """A blind vote between replies to one question: thumbs for them, and the winner is shown. A tie (None) says
+        nothing.
+
+        Raises:
+            UsageError: these are not replies to one question, or the winner is none of them.
+            NotFoundError: no such message.
+        """
+        replies = [self.store.messages.get(identity) for identity in dict.fromkeys(ids)]
+        if len(replies) < 2 or any(
+            reply.role != "assistant" or reply.parent_id != replies[0].parent_id for reply in replies
+        ):
+            raise UsageError("A vote needs two replies to the same question.")
+        if winner_id is None:
+            return
+        if winner_id not in ids:
+            raise UsageError(f"Message {winner_id} is none of the replies that were compared.")
+        with self.store.database.write():
+            for reply in replies:
+                self.store.signals.add(reply.id, "thumb", 1 if reply.id == winner_id else -1)
+            self.show_version(winner_id)

@@ -1,0 +1,224 @@
+"""What every room of the assistant stands on: the store, the model, the chats. It must never know what is asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..engine.base import ChatEngine, Engine, ModelInfo, Sampling, has_tokens
+from ..engine.opening import Source, local_model, locate_model, open_engine, read_name
+from ..engine.pool import Engines
+from ..errors import ModelError, UsageError
+from ..history import History
+from ..judge.background import BackgroundJudge
+from ..paths import Paths
+from ..settings import Settings
+from ..store import Chat, Signal, Store, StoredMessage
+from . import drawing
+from .text import clean
+
+if TYPE_CHECKING:
+    from ..assistant import Adapters, Hints
+    from ..idle.learning import Learning
+
+
+class Opened:
+    """An open home folder: chats in a store, and the models that can answer in them."""
+
+    adapters: Adapters
+    hints: Hints
+
+    def __init__(
+        self,
+        paths: Paths,
+        settings: Settings,
+        model: str | Path | None,
+        *,
+        store: Store | None = None,
+        engines: Engines[Source] | None = None,
+    ) -> None:
+        self.paths = paths
+        self.settings = settings
+        self.store = Store(paths) if store is None else store
+        self.history = History(self.store)
+        self._model = model
+        self._engines = engines or Engines(
+            self._open_engine, in_memory=lambda source: source.kind == "gguf", most=settings.model.keep_open
+        )
+        # Which adapters are applied is the engine's state: setting them and beginning a reply belong together.
+        self._beginning = threading.Lock()
+        self._judge = BackgroundJudge(self.store, self._judging_engine)
+
+    if TYPE_CHECKING:
+
+        @property
+        def learn(self) -> Learning: ...
+
+    # The model
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the model of chats without one of their own is open."""
+        try:
+            return self._engines.peek(self._source("")) is not None
+        except (ModelError, UsageError):
+            return False
+
+    @property
+    def model_path(self) -> Path:
+        """The model file that is, or would be, loaded. Raises ModelError: there is none, or a server answers."""
+        source = self._source("")
+        if source.path is None:
+            raise ModelError(
+                f"{source} is a model behind a server, and only a model file on this machine can learn. "
+                "Name a GGUF file with --model, or in the settings as model.path."
+            )
+        return source.path
+
+    @property
+    def model_sha256(self) -> str:
+        """Hash of the model file, to which adapters belong; "" for a model behind a server. Raises ModelError."""
+        source = self._source("")
+        engine = self._engines.peek(source)
+        if engine is not None:
+            return engine.info.sha256
+        if source.path is None:
+            return ""
+        from ..engine.models import model_sha256
+
+        return model_sha256(source.path, self.paths.data)
+
+    def load(self) -> ModelInfo:
+        """Load the model now. Raises ModelError, EngineError."""
+        return self._loaded_engine().info
+
+    def _loaded_engine(self) -> ChatEngine:
+        with self._engines.using(self._source("")) as engine:
+            return engine
+
+    def _source(self, model: str) -> Source:
+        """Where a chat's model is; "" is the one this assistant was opened with."""
+        return locate_model(self.settings, self.paths, model or self._model)
+
+    def _open_engine(self, source: Source) -> ChatEngine:
+        return open_engine(source, self.settings, self.paths)
+
+    @contextmanager
+    def _judging_engine(self) -> Iterator[Engine]:
+        """The engine that judges: the model file in use, else one that is open anyway, else the one a chat without a
+        model of its own would load, else the embedded one."""
+        usual = local_model(self.settings, self.paths, self._model)
+        here = [source for source in self._engines.opened() if source.kind == "gguf"]
+        source = usual if usual in here or not here else here[0]
+        with self._engines.using(source) as engine:
+            if not has_tokens(engine):
+                raise ModelError("What answers here cannot judge.")
+            yield engine
+
+    # Chats
+
+    def new_chat(
+        self,
+        *,
+        title: str = "",
+        system: str | None = None,
+        learn: bool = True,
+        model: str = "",
+        sampling: Mapping[str, Any] | None = None,
+    ) -> Chat:
+        """A chat with settings of its own; what is left out is as the settings say.
+
+        Raises:
+            UsageError: a model name or a sampling value that cannot be. ModelError: no such model file.
+        """
+        kept, model = drawing.checked(sampling or {}), self._checked_model(model)
+        with self.store.database.write():
+            chat = self.store.chats.create(
+                title=title, model=model, system=self.settings.model.system if system is None else system, learn=learn
+            )
+            return self.store.chats.update(chat.id, sampling=kept) if kept else chat
+
+    def set_chat(
+        self,
+        chat_id: int,
+        *,
+        model: str | None = None,
+        system: str | None = None,
+        sampling: Mapping[str, Any] | None = None,
+        learn: bool | None = None,
+    ) -> Chat:
+        """Change a chat's own settings, from its next reply on. None leaves one as it is.
+
+        Args:
+            model: what answers here, as `--model` takes it; "" is the model of the settings.
+            system: the system prompt; "" is the model's own.
+            sampling: all that this chat changes of the settings' sampling, by name; {} changes nothing.
+            learn: whether this chat may teach.
+
+        Raises:
+            NotFoundError: no such chat. UsageError: a model name or a sampling value that cannot be.
+            ModelError: no such model file.
+        """
+        changes: dict[str, Any] = {}
+        if model is not None:
+            changes["model"] = self._checked_model(model)
+        if system is not None:
+            changes["system"] = clean(system)
+        if sampling is not None:
+            changes["sampling"] = drawing.checked(sampling)
+        if learn is not None:
+            changes["learn"] = learn
+        return self.store.chats.update(chat_id, **changes) if changes else self.chat(chat_id)
+
+    def _checked_model(self, model: str) -> str:
+        """A model's name as it is kept with a chat; a server is not asked.
+
+        Raises:
+            UsageError: a server is named, and no model. ModelError: there is no such file.
+        """
+        model = model.strip()
+        if model and read_name(model)[0] == "gguf":
+            path = self._source(model).path
+            if path is None or not path.is_file():
+                raise ModelError(f"There is no model file {model}. `claw-local models list` shows those there are.")
+        return model
+
+    def chats(self, *, limit: int = 200, archived: bool = False) -> list[Chat]:
+        """Newest first."""
+        return self.store.chats.list(limit=limit, archived=archived)
+
+    def chat(self, chat_id: int) -> Chat:
+        """Raises NotFoundError."""
+        return self.store.chats.get(chat_id)
+
+    def messages(self, chat_id: int) -> list[StoredMessage]:
+        """The branch that is shown, oldest first."""
+        return self.store.messages.branch(self.chat(chat_id).head_id)
+
+    def said(self, *, limit: int = 200) -> list[str]:
+        """What the person said last, in any chat, newest first, each once: for the Up key."""
+        return self.store.messages.said(limit)
+
+    def noted(self, name: str) -> str:
+        """What `note` kept under this name; "" if nothing."""
+        return self.store.flags.get(f"note.{name}")
+
+    def note(self, name: str, value: str) -> None:
+        """Keep a small thing for whoever shows the chats, such as what a person has seen already."""
+        self.store.flags.set(f"note.{name}", value)
+
+    def signals(self, message_ids: Sequence[int]) -> dict[int, list[Signal]]:
+        return self.store.signals.of(message_ids)
+
+    def rename_chat(self, chat_id: int, title: str) -> Chat:
+        return self.store.chats.update(chat_id, title=clean(title))
+
+    def delete_chat(self, chat_id: int) -> None:
+        self.store.chats.delete(chat_id)
+
+    def default_sampling(self, **changes: Any) -> Sampling:
+        """The settings' sampling, with changes (None leaves one as it is)."""
+        return drawing.draw(self.settings.sampling, changes)

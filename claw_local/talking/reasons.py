@@ -1,0 +1,68 @@
+"""Why an answer came out as it did: what wrote it, with which hints. It must never guess: all of it was noted then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import NotFoundError, UsageError
+from ..store import AdapterRecord, Hint
+from .opened import Opened
+
+
+@dataclass(frozen=True)
+class Why:
+    """What stood behind one reply.
+
+    Attributes:
+        model: the model's name.
+        adapter: the adapter that wrote it; None is the base model (or an adapter that is no longer there).
+        hints: the hints that were in its prompt, those since removed left out.
+        system: the system prompt it was written under.
+        sampling: how it was drawn, the seed included; empty while it is being written.
+        prompt_tokens, completion_tokens: lengths of prompt and reply; 0 where nobody counted.
+        timings: seconds: "load", "first_token", "total".
+    """
+
+    model: str
+    adapter: AdapterRecord | None
+    hints: list[Hint]
+    system: str
+    sampling: dict[str, Any]
+    prompt_tokens: int
+    completion_tokens: int
+    timings: dict[str, float]
+
+
+class Reasons(Opened):
+    """The part of `Assistant` that says why."""
+
+    def why(self, message_id: int) -> Why:
+        """What stood behind a reply.
+
+        Raises:
+            NotFoundError: no such message. UsageError: it is not a reply.
+        """
+        message = self.store.messages.get(message_id)
+        if message.role != "assistant":
+            raise UsageError(f"Message {message_id} is not a reply of the assistant.")
+        hints = []
+        for hint_id in message.hint_ids:
+            try:
+                hints.append(self.store.hints.get(hint_id))
+            except NotFoundError:
+                continue
+        try:
+            adapter = self.store.adapters.get(message.adapter_id) if message.adapter_id else None
+        except NotFoundError:
+            adapter = None
+        return Why(
+            model=message.model,
+            adapter=adapter,
+            hints=hints,
+            system=message.system,
+            sampling=dict(message.sampling),
+            prompt_tokens=len(message.prompt_ids) or int(message.timings.get("prompt_tokens", 0)),
+            completion_tokens=len(message.response_ids) or int(message.timings.get("completion_tokens", 0)),
+            timings={name: seconds for name, seconds in message.timings.items() if not name.endswith("_tokens")},
+        )

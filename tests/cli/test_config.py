@@ -1,0 +1,145 @@
+"""`claw-local config`, run in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from claw_local.cli.main import run
+from claw_local.paths import Paths
+from claw_local.settings import load
+
+ROOT = Path(__file__).parents[2]
+
+
+def editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str) -> None:
+    """An editor that does `body` to the text of the file it is given."""
+    script = tmp_path / "editor.py"
+    before = "import sys, pathlib\nfile = pathlib.Path(sys.argv[1])\ntext = file.read_text()\n"
+    script.write_text(f"{before}{body}\nfile.write_text(text)\n")
+    monkeypatch.setenv("VISUAL", f'"{sys.executable}" "{script}"')
+
+
+def test_a_setting_is_read_written_and_reset(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "set", "sampling.temperature", "0.3"]) == 0
+    assert "0.3" in capsys.readouterr().out
+    assert run(["config", "get", "sampling.temperature"]) == 0
+    assert capsys.readouterr().out == "0.3\n"
+    assert run(["config", "get", "sampling.temperature", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["value"], told["default"], told["origin"]) == (0.3, 0.7, "file")
+    assert run(["config", "list", "--changed", "--json"]) == 0
+    assert [one["key"] for one in json.loads(capsys.readouterr().out)["settings"]] == ["sampling.temperature"]
+    assert run(["config", "set", "sampling.temperature", "--default"]) == 0
+    assert load(home).sampling.temperature == 0.7
+
+
+def test_a_negative_number_is_a_value_not_an_option(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "set", "model.gpu_layers", "--", "-1"]) == 0
+    assert load(home).model.gpu_layers == -1
+
+
+def test_the_list_says_what_each_setting_means(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert "sampling.top_k" in shown and "likeliest tokens" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["get", "sampling.temprature"], "Did you mean sampling.temperature"),
+        (["set", "sampling.temperature", "hot"], "from 0 to 5"),
+        (["set", "sampling.temperature"], "--default"),
+        (["set", "sampling.temperature", "1", "--default"], "--default"),
+        (["set", "openai.api_key", "sk-1"], "never kept"),
+    ],
+)
+def test_wrong_use_is_said_with_status_2(
+    home: Paths, capsys: pytest.CaptureFixture[str], arguments: list[str], word: str
+) -> None:
+    assert run(["config", *arguments]) == 2
+    output = capsys.readouterr()
+    assert word in output.err and output.out == ""
+    assert not home.settings.exists()
+
+
+def test_a_variable_that_goes_before_the_file_is_mentioned(
+    home: Paths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAW_LOCAL_LEARNING__STEPS", "3")
+    assert run(["config", "set", "learning.steps", "4"]) == 0
+    assert "CLAW_LOCAL_LEARNING__STEPS" in capsys.readouterr().err
+
+
+def test_the_path_is_printed_before_there_is_a_file(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "path"]) == 0
+    assert capsys.readouterr().out.strip() == str(home.settings)
+
+
+def test_the_editor_s_text_is_kept_when_it_is_valid(
+    home: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    editor(monkeypatch, tmp_path, "text = text.replace('# top_k = 40', 'top_k = 7')")
+    assert run(["config", "edit"]) == 0
+    assert load(home).sampling.top_k == 7
+    editor(monkeypatch, tmp_path, "")
+    assert run(["config", "edit"]) == 0
+    assert "Nothing was changed" in capsys.readouterr().out
+
+
+def test_the_editor_s_text_is_not_kept_when_it_is_not_valid(
+    home: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    editor(monkeypatch, tmp_path, "text = text.replace('# top_k = 40', 'top_k = -7')")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    assert run(["config", "edit"]) == 1
+    errors = capsys.readouterr().err
+    assert "sampling.top_k" in errors and "Nothing was changed" in errors
+    assert not home.settings.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="terminals are played with a pty")
+def test_at_a_terminal_an_invalid_text_may_be_edited_again(home: Paths, tmp_path: Path) -> None:
+    import pty
+
+    script = tmp_path / "editor.py"
+    # The first time it writes something wrong, the second time it mends it.
+    script.write_text(
+        "import sys, pathlib\nfile = pathlib.Path(sys.argv[1])\ntext = file.read_text()\n"
+        "text = text.replace('# top_k = 40', 'top_k = -7') if 'top_k = -7' not in text"
+        " else text.replace('top_k = -7', 'top_k = 7')\nfile.write_text(text)\n"
+    )
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "claw_local", "config", "edit"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in (".", "app", "trainer")),
+            "VISUAL": f'"{sys.executable}" "{script}"',
+        },
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    while b"again" not in shown:
+        shown += os.read(ours, 1000)
+    os.write(ours, b"y\n")
+    assert process.wait(timeout=30) == 0
+    os.close(ours)
+    assert load(home).sampling.top_k == 7
+
+
+def test_an_editor_that_cannot_be_started_is_named(
+    home: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VISUAL", "no-such-editor --wait")
+    assert run(["config", "edit"]) == 2
+    assert "no-such-editor" in capsys.readouterr().err

@@ -1,0 +1,169 @@
+"""`claw-local hints`, `learn log` and `feedback --edit`, run in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from claw_local.cli.common import print_table
+from claw_local.cli.main import run
+from claw_local.engine.base import Generation, Sampling
+from claw_local.paths import Paths
+from claw_local.store import Store
+
+
+def answered(home: Paths) -> int:
+    store = Store(home)
+    _, _, reply = store.messages.go_on(store.chats.create().id, "What is rain?", learn="yes")
+    made = Generation(prompt_ids=(1,), sampling=Sampling())
+    made.text, made.response_ids, made.logprobs = "Water.", [5], [-1.0]
+    store.messages.finish(reply, made, state="done", timings={})
+    store.close()
+    return reply
+
+
+def hints(capsys: pytest.CaptureFixture[str], *options: str) -> dict[int, tuple[str, str]]:
+    capsys.readouterr()
+    assert run(["hints", "list", "--json", *options]) == 0
+    return {one["id"]: (one["state"], one["text"]) for one in json.loads(capsys.readouterr().out)["hints"]}
+
+
+def test_a_hint_is_switched_off_and_on_again(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["hints", "add", "Talk like a pirate"]) == 0
+    assert run(["hints", "off", "1"]) == 0
+    assert hints(capsys) == {}
+    assert hints(capsys, "--all") == {1: ("dropped", "Talk like a pirate")}
+    assert run(["hints", "list", "--all"]) == 0
+    assert "off" in capsys.readouterr().out
+    assert run(["hints", "on", "1"]) == 0
+    assert hints(capsys) == {1: ("active", "Talk like a pirate")}
+    assert run(["hints", "drop", "1"]) == 0, "what it was called first still works"
+    assert hints(capsys) == {}
+
+
+def test_a_replaced_hint_is_named_and_can_come_back(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["hints", "add", "At most two sentences, please."]) == 0
+    assert run(["hints", "add", "At most four sentences, please."]) == 0
+    assert "replaces hint 1" in capsys.readouterr().out
+    assert list(hints(capsys)) == [2]
+    assert run(["hints", "on", "1"]) == 0
+    assert "replaces hint 2" in capsys.readouterr().out
+    assert list(hints(capsys)) == [1]
+
+
+def test_a_hint_that_says_no_more_than_another_comes_back_all_the_same(
+    home: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["hints", "add", "No lists, please. At most two sentences."]) == 0
+    assert run(["hints", "add", "Please no lists."]) == 0
+    assert run(["hints", "on", "2"]) == 0
+    assert hints(capsys)[2][0] == "active"
+
+
+def test_a_hint_is_said_in_other_words_and_what_was_learned_stands_in_prompts_again(
+    home: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["hints", "add", "Talk like a pirate"]) == 0
+    store = Store(home)
+    store.hints.set_state(1, "consolidated")
+    assert run(["hints", "list", "--all"]) == 0
+    assert "learned" in capsys.readouterr().out
+    assert run(["hints", "edit", "1", "Talk like\na captain"]) == 0
+    assert hints(capsys) == {1: ("active", "Talk like a captain")}
+    assert run(["hints", "edit", "1", "  "]) == 2
+    assert run(["hints", "edit", "9", "x"]) == 1
+
+
+def test_a_hint_that_is_off_stays_off_when_it_is_edited(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["hints", "add", "Talk like a pirate"])
+    run(["hints", "off", "1"])
+    run(["hints", "edit", "1", "Talk like a captain"])
+    assert hints(capsys, "--all") == {1: ("dropped", "Talk like a captain")}
+
+
+def test_removing_a_hint_takes_its_lesson_away_too(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    reply = answered(home)
+    assert run(["feedback", str(reply), "bad", "--hint", "Use one sentence."]) == 0
+    store = Store(home)
+    store.samples.put(reply, "train", -1, "Use one sentence.")
+    assert run(["hints", "remove", "1"]) == 0
+    assert hints(capsys, "--all") == {}
+    (signal,) = store.signals.of([reply])[reply]
+    assert (signal.score, signal.hint) == (-1, "")
+    assert store.samples.list()[0].hint == ""
+    assert run(["hints", "remove", "1"]) == 1
+
+
+def test_the_answer_as_it_should_have_been_is_read_from_a_pipe(
+    home: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reply = answered(home)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("Wässer, that falls.\n".encode())))
+    assert run(["feedback", str(reply), "--edit", "-", "--json"]) == 0
+    store = Store(home)
+    message = store.messages.get(reply)
+    shown = store.messages.branch(store.chats.get(message.chat_id).head_id)
+    assert shown[-1].content == "Wässer, that falls."
+    for data, word in ((b"", "empty"), (b"\xff\xfe", "UTF-8")):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        assert run(["feedback", str(reply), "--edit", "-"]) == 2
+        assert word in capsys.readouterr().err
+
+
+def test_runs_are_listed_with_their_results_and_their_logs_printed(
+    home: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["learn", "log"]) == 0
+    assert "Nothing was learned yet" in capsys.readouterr().out
+    store = Store(home)
+    first = store.runs.begin()
+    store.runs.finish(first, "done", result={"adapter": 3, "accepted": False, "reason": "It got shorter."})
+    second = store.runs.begin()
+    store.runs.finish(second, "failed", result={}, detail="It ran out of memory.")
+    assert run(["learn", "log"]) == 0
+    newest, oldest = capsys.readouterr().out.splitlines()
+    assert "failed" in newest and "out of memory" in newest
+    assert "adapter 3 not taken: It got shorter." in oldest
+    (home.runs / f"{second}.log").write_text("".join(f"line {n}\n" for n in range(100)) + "evil \x1b[2J\n")
+    assert run(["learn", "log", str(second), "--lines", "3"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["line 98", "line 99", "evil [2J"]
+    assert run(["learn", "log", str(second), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["log"]) == 40
+    assert run(["learn", "log", str(first)]) == 0
+    assert "no log" in capsys.readouterr().out
+    assert run(["learn", "log", "9"]) == 1
+
+
+def test_tables_are_cut_at_the_terminal_s_width_and_whole_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rich.cells import cell_len
+
+    rows = [("1", "word", "x" * 60), ("20", "字字", "字" * 60)]
+    print_table(rows, right={0})
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == " 1  word  " + "x" * 60
+    assert second == "20  字字  " + "字" * 60
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    print_table(rows, right={0})
+    cut = capsys.readouterr().out.splitlines()
+    assert all(cell_len(line) <= 40 and line.endswith("…") for line in cut)
+
+
+def test_likes_are_said_in_plain_words_and_can_be_denied(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["learn", "likes"]) == 0
+    assert "Nothing is known yet" in capsys.readouterr().out
+    assert run(["hints", "add", "No lists, please. At most two sentences."]) == 0
+    capsys.readouterr()
+    assert run(["learn", "likes"]) == 0
+    shown = capsys.readouterr().out
+    assert "You like: no lists, at most 2 sentences." in shown and "you said" in shown
+    assert run(["learn", "likes", "--not", "no lists", "--json"]) == 0
+    (left,) = json.loads(capsys.readouterr().out)["likes"]
+    assert (left["words"], left["source"], left["confidence"]) == ("at most 2 sentences", "hint", 1.0)
+    assert run(["learn", "likes", "--not", "no songs"]) == 2
+    assert "at most 2 sentences" in capsys.readouterr().err

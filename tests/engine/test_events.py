@@ -1,0 +1,27 @@
+"""Server-sent events, however they are cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claw_local.engine._events import LONGEST_LINE, TooLong, events
+
+STREAM = (
+    ': hello\r\n\r\ndata: {"a": "é\u2028\x85"}\r\n\r\nevent: x\ndata:two\ndata: lines\n\ndata: [DONE]\r\rdata: last'
+).encode()
+SAID = ['{"a": "é\u2028\x85"}', "two\nlines", "[DONE]", "last"]
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=20))
+def test_the_same_events_come_out_wherever_the_bytes_are_cut(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(STREAM)]
+    assert list(events(STREAM[a:b] for a, b in pairwise(places))) == SAID
+
+
+def test_an_endless_line_is_given_up() -> None:
+    with pytest.raises(TooLong):
+        list(events(b"x" * 2**20 for _ in range(LONGEST_LINE // 2**20 + 2)))
