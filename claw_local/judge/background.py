@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from ..engine.base import Cancelled, Engine
@@ -51,11 +52,16 @@ def judge_turn(store: Store, judge: Judge, turn: Turn, cancel: threading.Event |
 
 
 class BackgroundJudge:
-    """A thread that judges turns one after the other. A turn it could not judge stays waiting for the next time."""
+    """A thread that judges turns one after the other. A turn it could not judge stays waiting for the next time.
 
-    def __init__(self, store: Store, engine: Callable[[], Engine]) -> None:
+    Args:
+        engine: the engine to judge one turn with, held open for so long. It may be another one the next time.
+    """
+
+    def __init__(self, store: Store, engine: Callable[[], AbstractContextManager[Engine]]) -> None:
         self._store = store
         self._engine = engine
+        self._judges_on: Engine | None = None
         self._judge: Judge | None = None
         self._queue: queue.Queue[Turn | None] = queue.Queue()
         self._idle = threading.Event()
@@ -107,11 +113,12 @@ class BackgroundJudge:
                         self._idle.set()
 
     def _judge_one(self, turn: Turn) -> None:
-        if self._judge is None:
-            from .judge import Judge
+        with self._engine() as engine:
+            if self._judge is None or self._judges_on is not engine:
+                from .judge import Judge
 
-            self._judge = Judge(self._engine())
-        signal = judge_turn(self._store, self._judge, turn, cancel=self._stop)
+                self._judge, self._judges_on = Judge(engine), engine
+            signal = judge_turn(self._store, self._judge, turn, cancel=self._stop)
         if signal is not None:
             for listener in self._listeners:
                 listener(signal)

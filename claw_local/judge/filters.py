@@ -12,6 +12,8 @@ from collections import Counter
 
 from .words import names_form, pattern, tidy
 
+FILTERS = ("too_short", "too_long", "off_topic", "secret", "system_talk", "not_the_person")
+"""Every filter there is, in the order in which they are named."""
 MIN_CHARACTERS = 11
 """A hint is longer than 10 characters."""
 MIN_CJK = 4

@@ -44,6 +44,12 @@ _COMPLAINT_OF_FORM = re.compile(
     r"you (?:used|keep|always|write|talk|sound))\b|太|すぎ",
     re.I,
 )
+_BOUND = re.compile(
+    r"\b(?:at (?:least|most)|max(?:imum)?|min(?:imum)?|mindestens|wenigstens|höchstens|al menos|como (?:máximo|mínimo)|"
+    r"au (?:moins|plus))\b|至少|最多|以上|以内",
+    re.I,
+)
+"""Behind a wish about form, a sentence with one of these goes on with it: "Give me four at least."."""
 
 
 def sentences(text: str) -> list[str]:
@@ -97,7 +103,7 @@ def extract(message: str) -> str:
     for sentence in sentences(message):
         opened = _OPENER.match(sentence) is not None
         bare = _without_courtesy(sentence)
-        if bare and is_directive(bare):
+        if bare and (is_directive(bare) or (kept and _BOUND.search(bare))):
             kept.append(bare)
         elif bare and opened and is_directive(sentence) and not _EMPTY_COMPLAINT.search(bare):
             kept.append(sentence)  # "No, Canberra": without its "no" it would say nothing.

@@ -14,8 +14,10 @@ from typing import Literal
 import numpy as np
 
 from ..engine.base import Engine
+from ..signals.attached import own_words
 from . import filters, hints, scoring, tools, words
-from .calibration import CONFIDENCE, SCORES, VERDICTS, decide, posterior
+from .calibration import CONFIDENCE, SCORES, VERDICTS, Floats, decide, posterior
+from .trained import FORMAT, Trained
 
 Score = Literal[-1, 0, 1]
 
@@ -32,6 +34,7 @@ class Verdict:
         directive: whether the message said how the answer should be, even if no filter let it through.
         filters: names of the filters that refused the hint.
         version: which examples, words and rules judged.
+        candidate: the hint before the filters; "" if there was none.
     """
 
     score: Score
@@ -41,6 +44,24 @@ class Verdict:
     directive: bool
     filters: list[str] = field(default_factory=list)
     version: str = ""
+    candidate: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a verdict is made of: [3] each, in the order of `VERDICTS`.
+
+    Attributes:
+        logprobs: of the verdict words after the message, in nats.
+        prior: the same after content-free messages.
+        evidence: nats that the message's own words add.
+        probabilities: what comes of the three.
+    """
+
+    logprobs: Floats
+    prior: Floats
+    evidence: Floats
+    probabilities: Floats
 
 
 def version() -> str:
@@ -54,15 +75,24 @@ class Judge:
 
     Args:
         engine: its base model judges; the chat's KV and adapters are not touched.
-        lexical: whether the words of a message count beside the model.
+        trained: the engine's judge's adapters were trained for this: they are asked with the prompt they know.
+        lexical: whether the words of a message count beside the model; None: if it was not trained.
         confidence: least probability of good or bad.
     """
 
-    def __init__(self, engine: Engine, *, lexical: bool = True, confidence: float = CONFIDENCE) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        trained: bool = False,
+        lexical: bool | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> None:
         self._few_shot = scoring.FewShot(engine)
-        self._lexical = lexical
+        self._trained = Trained(engine) if trained else None
+        self._lexical = not trained if lexical is None else lexical
         self._confidence = confidence
-        self._version = version()
+        self._version = f"trained-{FORMAT}" if trained else version()
 
     def judge(
         self,
@@ -79,12 +109,11 @@ class Judge:
         """
         if next_role != "user":
             return self._by_outcome(next_text)
+        # What a file says in an attachment is neither praise nor a wish.
+        question, next_text = own_words(question), own_words(next_text)
         if not next_text.strip():
             return Verdict(0, {"good": 0.0, "neutral": 1.0, "bad": 0.0}, "", "", False, [], self._version)
-        prior = self._few_shot.prior(cancel=cancel)
-        logprobs = self._few_shot.logprobs(next_text, cancel=cancel)
-        evidence = words.evidence(question, reply, next_text) if self._lexical else np.zeros(len(VERDICTS))
-        probabilities = posterior(logprobs, prior, evidence)
+        probabilities = self.read(question, reply, next_text, cancel).probabilities
         score = SCORES[decide(probabilities, self._confidence)]
         named: dict[str, float] = {
             verdict: round(float(p), 4) for verdict, p in zip(VERDICTS, probabilities, strict=True)
@@ -96,7 +125,22 @@ class Judge:
             refused.append("system_talk")
         kept = hint if not refused else ""
         scope = hints.scope_of(kept) if kept else ""
-        return Verdict(score, named, kept, scope, bool(hint), refused, self._version)
+        return Verdict(score, named, kept, scope, bool(hint), refused, self._version, hint)
+
+    def read(self, question: str, reply: str, message: str, cancel: threading.Event | None = None) -> Reading:
+        """What the model and the words say of a person's message.
+
+        Raises:
+            Cancelled: `cancel` was set before it was done.
+        """
+        if self._trained is not None:
+            prior = np.zeros(len(VERDICTS))  # It was trained on all verdicts alike: nothing leans.
+            logprobs = self._trained.logprobs(question, reply, message, cancel=cancel)
+        else:
+            prior = self._few_shot.prior(cancel=cancel)
+            logprobs = self._few_shot.logprobs(message, cancel=cancel)
+        evidence = words.evidence(question, reply, message) if self._lexical else np.zeros(len(VERDICTS))
+        return Reading(logprobs, prior, evidence, posterior(logprobs, prior, evidence))
 
     def _by_outcome(self, text: str) -> Verdict:
         """A tool's outcome is evaluative only: nothing a tool says is ever a hint."""

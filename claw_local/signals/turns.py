@@ -78,8 +78,8 @@ def pair(store: Store) -> list[Turn]:
 
 
 def pair_some(store: Store, message_ids: Sequence[int]) -> list[Turn]:
-    """The same for these replies alone."""
-    return _pair(store, store.messages.teaching_replies(message_ids))
+    """The same for these replies alone, also those of a model behind a server: they give hints, but no training."""
+    return _pair(store, store.messages.teaching_replies(message_ids, with_tokens=False))
 
 
 def _pair(store: Store, replies: Sequence[StoredMessage]) -> list[Turn]:
@@ -110,7 +110,7 @@ def _pair(store: Store, replies: Sequence[StoredMessage]) -> list[Turn]:
 
 def waiting(store: Store) -> list[Turn]:
     """Turns whose next state has come but which no judge has read yet."""
-    turns = pair(store)
+    turns = _pair(store, store.messages.teaching_replies(with_tokens=False))
     signals = store.signals.of([turn.reply.id for turn in turns])
     judged = {turn.reply.id for turn in turns if any(signal.source == "judge" for signal in signals[turn.reply.id])}
     return [turn for turn in turns if turn.next_state is not None and turn.reply.id not in judged]

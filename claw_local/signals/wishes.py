@@ -191,8 +191,12 @@ def _lengths(text: str, table: dict[str, Any]) -> list[Wish]:
         for found in _regex(rf"{left}(\d{{1,4}}|{words}){gap}(?:{names}){right}").finditer(text):
             raw = found.group(1).lower()
             bound = "min" if _regex(table["at_least"]).search(text[: found.start()]) else "max"
-            above = re.match(r"(?:以上)", text[found.end() :]) is not None
+            after = text[found.end() :]
+            above = _regex(table["at_least_after"]).search(after) is not None
             number = int(raw) if raw.isdecimal() else numbers[raw]
+            if _regex(table["too_few_after"]).search(after):  # "Two sentences are not enough."
+                wishes.append((f"min_{unit}", number + 1))
+                continue
             ranged = re.match(rf"{re.escape(found.group(1))} (?:or|to|bis|oder|ou|à|o|a) (\w+)", found.group(), re.I)
             if ranged and bound == "max":
                 top = ranged.group(1).lower()
@@ -202,7 +206,20 @@ def _lengths(text: str, table: dict[str, Any]) -> list[Wish]:
             for found in _regex(table["or_two"]).finditer(text):
                 if _regex(rf"^(?:{names})$").match(found.group(1)):
                     wishes.append((f"max_{unit}", 2))
-    return wishes
+    return _possible(wishes)
+
+
+def _possible(wishes: list[Wish]) -> list[Wish]:
+    """Without bounds that a later one makes impossible: at most two, and then at least four, is at least four."""
+    kept: dict[tuple[str, str], Wish] = {}
+    for kind, value in wishes:
+        bound, unit = kind.split("_", 1)
+        other = kept.get(("min" if bound == "max" else "max", unit))
+        low, high = (value, other[1]) if other and bound == "min" else (other[1] if other else None, value)
+        if other and isinstance(low, int) and isinstance(high, int) and low > high:
+            del kept["min" if bound == "max" else "max", unit]
+        kept[bound, unit] = (kind, value)
+    return list(kept.values())
 
 
 def _read_language(text: str, table: dict[str, Any], special: dict[Wish, None]) -> None:

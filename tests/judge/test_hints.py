@@ -81,3 +81,9 @@ def test_praise_brings_a_hint_only_with_a_clear_wish_about_form() -> None:
     assert clear_wish("Good. Save it to the file.") == ""
     assert clear_wish("Great! Now write one for my boss too.") == ""
     assert clear_wish("Perfect, thanks!") == ""
+
+
+def test_a_sentence_that_goes_on_with_a_wish_belongs_to_the_hint() -> None:
+    message = "Two sentences are not enough any more. Give me four at least."
+    assert extract(message) == message
+    assert extract("Give me four at least.") == "", "by itself it says nothing about the answer"

@@ -320,3 +320,26 @@ def test_any_text_can_be_read_as_a_wish(text: str) -> None:
 @given(st.text(max_size=200))
 def test_a_list_is_either_there_or_not(text: str) -> None:
     assert Check("no_lists").passes(text) != Check("uses_list").passes(text)
+
+
+@pytest.mark.parametrize(
+    ("hint", "wished"),
+    [
+        ("Two sentences are not enough any more. Give me four at least.", Check("min_sentences", 3)),
+        ("Two sentences are not enough any more, write at least four sentences.", Check("min_sentences", 4)),
+        ("One sentence isn't enough for this.", Check("min_sentences", 2)),
+        ("I need longer answers now, five sentences or more.", Check("min_sentences", 5)),
+        ("Not more than three sentences.", Check("max_sentences", 3)),
+        ("zwei Sätze reichen nicht", Check("min_sentences", 3)),
+        ("dos frases no bastan", Check("min_sentences", 3)),
+        ("四句话以上", Check("min_sentences", 4)),
+        ("I changed my mind: bullet points again, please.", Check("uses_list")),
+    ],
+)
+def test_a_wish_that_takes_an_earlier_one_back_is_read_as_its_opposite(hint: str, wished: Check) -> None:
+    assert infer_checks(["Two sentences max, no lists.", hint])[-1] == wished
+    assert wished in infer_checks([hint])
+
+
+def test_a_complaint_about_lists_is_no_wish_for_them() -> None:
+    assert Check("uses_list") not in infer_checks(["You used bullet points again."])
