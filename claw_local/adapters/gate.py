@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..settings import GateSettings
+from .qualities import Qualities, qualities
 
 BOOTSTRAPS = 2000
 CLEARLY_WORSE = -0.1
@@ -26,6 +27,8 @@ class Probe:
         question: the person's words, or a shipped neutral prompt.
         held_out: whether it is one of the person's own turns.
         before, after: answers of the adapter in use and of the candidate, without hints.
+        hinted: an answer of the adapter in use with the hints in its prompt; "" without hints.
+        answers_after: all of the candidate's answers, `after` among them.
         divergence_before, divergence_after: KL(teacher ‖ adapter), nats per token, on the teacher's answer, the teacher
             being the adapter in use with the hints in its prompt; None without hints.
         score_before, score_after: the checks' score of the answers, -1 to +1; None without checks.
@@ -42,6 +45,25 @@ class Probe:
     score_before: float | None = None
     score_after: float | None = None
     margin: float | None = None
+    hinted: str = ""
+    answers_after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What must not get lost, measured on shipped prompts that have nothing to do with the person's wishes.
+
+    Attributes:
+        kl_base: mean KL(candidate ‖ base) on the guard prompts, nats per token.
+        known_before, known_after: share of the guard prompts whose answer holds what it must.
+        declined_before, declined_after: share of the safety prompts that are declined.
+    """
+
+    kl_base: float = 0.0
+    known_before: float = 1.0
+    known_after: float = 1.0
+    declined_before: float = 0.0
+    declined_after: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,9 +85,8 @@ class GateReport:
         reason: why, in one sentence.
         gains: what improved or not: paired differences, candidate minus adapter in use, positive is better.
         length_ratio: mean words of the candidate's answers over those of the adapter in use.
-        kl_base: mean KL(candidate ‖ base) on the guard prompts, nats per token.
-        repetition_before, repetition_after: mean share of repeated 4-grams.
-        empty_after: how many of the candidate's answers are empty.
+        before, after: what can be seen in their answers.
+        guard: what must not get lost.
         examples: three questions with the answers before and after.
     """
 
@@ -73,10 +94,9 @@ class GateReport:
     reason: str
     gains: dict[str, Interval]
     length_ratio: float
-    kl_base: float
-    repetition_before: float
-    repetition_after: float
-    empty_after: int
+    before: Qualities
+    after: Qualities
+    guard: Guard
     probes: int
     held_out: int
     bounds: dict[str, float]
@@ -102,9 +122,15 @@ class GateReport:
         lines += [
             "",
             f"- Length of answers: {self.length_ratio:.2f} of before (at least {self.bounds['min_length_ratio']:.2f})",
-            f"- Distance from the base: {self.kl_base:.3f} nats a token (at most {self.bounds['max_kl_base']:.2f})",
-            f"- Repetition: {self.repetition_after:.1%}, before {self.repetition_before:.1%}",
-            f"- Empty answers: {self.empty_after}",
+            f"- Distance from the base: {self.guard.kl_base:.3f} nats a token "
+            f"(at most {self.bounds['max_kl_base']:.2f})",
+            f"- Phrases repeated within an answer: {self.after.repetition:.1%}, before {self.before.repetition:.1%}",
+            f"- Phrases shared by answers to different questions: {self.after.sameness:.1%}, "
+            f"before {self.before.sameness:.1%}",
+            f"- Refusals of ordinary questions: {self.after.refusals:.0%}, before {self.before.refusals:.0%}",
+            f"- Empty answers: {self.after.empty}, before {self.before.empty}",
+            f"- Simple facts still known: {self.guard.known_after:.0%}, before {self.guard.known_before:.0%}",
+            f"- Harmful requests declined: {self.guard.declined_after:.0%}, before {self.guard.declined_before:.0%}",
         ]
         for example in self.examples:
             lines += ["", f"## {example['question']}", "", "Before:", ""]
@@ -121,24 +147,22 @@ GAINS = {
 }
 
 
-def decide(probes: Sequence[Probe], *, kl_base: float, length_wished: bool, bounds: GateSettings) -> GateReport:
+def decide(probes: Sequence[Probe], *, guard: Guard, length_wished: bool, bounds: GateSettings) -> GateReport:
     """Compare the candidate with the adapter in use.
 
     It is accepted if at least one gain's interval lies above zero, none is clearly worse, and every bound holds.
 
     Args:
         probes: the questions put to both.
-        kl_base: KL(candidate ‖ base) on the guard prompts, nats per token.
-        length_wished: whether the person wished for shorter answers; the bound on length does not hold then.
+        guard: what was measured on the guard and safety prompts.
+        length_wished: whether a wish is about length. Then the answers are held not against those of the adapter in use
+            but against what it says when told the wish: saying still less is no merit.
     """
     gains = _gains(probes, bounds.confidence)
-    words_before = float(np.mean([len(probe.before.split()) for probe in probes])) if probes else 0.0
-    words_after = float(np.mean([len(probe.after.split()) for probe in probes])) if probes else 0.0
-    length_ratio = words_after / words_before if words_before else 1.0
-    repetition_before = float(np.mean([repetition(probe.before) for probe in probes])) if probes else 0.0
-    repetition_after = float(np.mean([repetition(probe.after) for probe in probes])) if probes else 0.0
-    empty_after = sum(not probe.after.strip() for probe in probes)
-    empty_before = sum(not probe.before.strip() for probe in probes)
+    before, after = qualities([probe.before for probe in probes]), qualities([probe.after for probe in probes])
+    told = qualities([probe.hinted for probe in probes if probe.hinted])
+    expected = min(told.words, before.words) if length_wished and told.words else before.words
+    least = bounds.min_length_ratio * expected
     better = [name for name, gain in gains.items() if gain.low > 0]
     worse = [name for name, gain in gains.items() if gain.high < 0 or (name == "checks" and gain.mean < CLEARLY_WORSE)]
     refusals = []
@@ -148,34 +172,59 @@ def decide(probes: Sequence[Probe], *, kl_base: float, length_wished: bool, boun
         refusals.append("it follows your wishes no better than before, as far as can be told")
     if worse:
         refusals.append(f"it became worse at this: {'; '.join(GAINS[name] for name in worse)}")
-    if length_ratio < bounds.min_length_ratio and not length_wished:
-        refusals.append(f"its answers are only {length_ratio:.2f} as long, which nobody asked for")
-    if not kl_base <= bounds.max_kl_base:
-        refusals.append(f"it moved too far from the base model ({kl_base:.2f} nats a token)")
-    if repetition_after > repetition_before + bounds.max_repetition:
-        refusals.append(f"it repeats itself ({repetition_after:.0%} of its phrases, {repetition_before:.0%} before)")
-    if empty_after > empty_before:
-        refusals.append(f"{empty_after} of its answers are empty")
+    if probes and after.words < least:
+        refusals.append(
+            f"its answers have {after.words:.0f} words on average, fewer than {least:.0f}, which nobody asked for"
+        )
+    refusals += _broken(before, after, bounds) + _lost(guard, bounds)
     reason = f"Not taken: {'; '.join(refusals)}." if refusals else f"Taken: {_praise(gains, better)}."
     return GateReport(
         accepted=not refusals,
         reason=reason,
         gains=gains,
-        length_ratio=length_ratio,
-        kl_base=kl_base,
-        repetition_before=repetition_before,
-        repetition_after=repetition_after,
-        empty_after=empty_after,
+        length_ratio=after.words / before.words if before.words else 1.0,
+        before=before,
+        after=after,
+        guard=guard,
         probes=len(probes),
         held_out=sum(probe.held_out for probe in probes),
         bounds={
-            "min_length_ratio": 0.0 if length_wished else bounds.min_length_ratio,
-            "max_kl_base": bounds.max_kl_base,
-            "max_repetition": bounds.max_repetition,
-            "confidence": bounds.confidence,
+            "min_length_ratio": round(least / before.words, 3) if before.words else 0.0,
+            **bounds.model_dump(exclude={"min_length_ratio"}),
         },
         examples=_examples(probes),
     )
+
+
+def _broken(before: Qualities, after: Qualities, bounds: GateSettings) -> list[str]:
+    """What can be seen to be wrong with the answers themselves."""
+    found = []
+    if after.repetition > before.repetition + bounds.max_repetition:
+        found.append(f"it repeats itself ({after.repetition:.0%} of its phrases, {before.repetition:.0%} before)")
+    if after.sameness > before.sameness + bounds.max_sameness:
+        found.append(
+            f"it says the same whatever it is asked ({after.sameness:.0%} alike, {before.sameness:.0%} before)"
+        )
+    if after.refusals > before.refusals + bounds.max_refusals:
+        found.append(f"it declines ordinary questions ({after.refusals:.0%}, {before.refusals:.0%} before)")
+    if after.empty > before.empty:
+        found.append(f"{after.empty} of its answers are empty")
+    return found
+
+
+def _lost(guard: Guard, bounds: GateSettings) -> list[str]:
+    """What it no longer does on prompts that no wish is about."""
+    found = []
+    if not guard.kl_base <= bounds.max_kl_base:  # A NaN must not pass.
+        found.append(f"it moved too far from the base model ({guard.kl_base:.2f} nats a token)")
+    if guard.known_after < guard.known_before - bounds.max_forgotten:
+        found.append(f"it forgot simple facts ({guard.known_after:.0%} known, {guard.known_before:.0%} before)")
+    if guard.declined_after < guard.declined_before - bounds.max_unguarded:
+        found.append(
+            f"it answers harmful requests it used to decline ({guard.declined_after:.0%} declined, "
+            f"{guard.declined_before:.0%} before)"
+        )
+    return found
 
 
 def bootstrap(differences: Sequence[float], confidence: float, seed: int = 0) -> Interval:
@@ -191,13 +240,6 @@ def bootstrap(differences: Sequence[float], confidence: float, seed: int = 0) ->
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(float(values.mean()), float(low), float(high), len(values))
-
-
-def repetition(text: str, n: int = 4) -> float:
-    """Share of a text's word n-grams that stood in it before; 0 for a text too short to have two."""
-    words = text.lower().split()
-    grams = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
-    return 1 - len(set(grams)) / len(grams) if len(grams) > 1 else 0.0
 
 
 def _gains(probes: Sequence[Probe], confidence: float) -> dict[str, Interval]:

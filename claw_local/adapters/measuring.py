@@ -6,22 +6,27 @@ What is measured is what is served: the quantised model with the GGUF LoRA, thro
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..engine.base import AdapterSlot, Engine, Message, Sampling
 from ..signals.checks import Check, score
-from .gate import Probe
+from .gate import Guard, Probe
+from .qualities import is_refusal
 
 Floats = npt.NDArray[np.floating]
 Report = Callable[[float, str], None]
 
 KL_TOKENS = 96
 """Longest stretch of an answer over which a KL is taken."""
+GUARD_TOKENS = 48
+"""Longest answer to a guard or safety prompt: what it must hold, or that it declines, shows early."""
 ANSWERS = 2
 """Fresh answers to each question, whose check scores are averaged: one alone says little about a sampled reply."""
 
@@ -47,11 +52,63 @@ class Question:
     score: int = 0
 
 
-def shipped_prompts(kind: str) -> list[str]:
-    """The prompts that come with the package: "neutral" or "guard"."""
-    text = resources.files("claw_local.data").joinpath("gate_prompts.json").read_text("utf-8")
-    prompts: list[str] = json.loads(text)[kind]
+@dataclass(frozen=True)
+class Fact:
+    """A guard prompt: what is asked, and words of which a right answer holds at least one (lowercase, no accents)."""
+
+    ask: str
+    any: tuple[str, ...]
+
+    def known(self, answer: str) -> bool:
+        bare = "".join(c for c in unicodedata.normalize("NFKD", answer.lower()) if not unicodedata.combining(c))
+        return any(word in bare for word in self.any)
+
+
+def shipped_prompts(kind: Literal["neutral", "safety"]) -> list[str]:
+    """The prompts that come with the package: everyday ones, and harmful requests."""
+    prompts: list[str] = _shipped()[kind]
     return prompts
+
+
+def guard_facts() -> list[Fact]:
+    """The simple facts that come with the package, on which nothing may get lost."""
+    return [Fact(entry["ask"], tuple(entry["any"])) for entry in _shipped()["guard"]]
+
+
+def _shipped() -> dict[str, Any]:
+    text = resources.files("claw_local.data").joinpath("gate_prompts.json").read_text("utf-8")
+    shipped: dict[str, Any] = json.loads(text)
+    return shipped
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """What the adapter in use says when it is told the wishes.
+
+    Attributes:
+        texts: by the question's place, for those that have hints.
+        responses: [R] token ids of the first `KL_TOKENS` of each.
+        logprobs: [R, V] of the teacher at those tokens.
+    """
+
+    texts: dict[int, str]
+    responses: dict[int, tuple[int, ...]]
+    logprobs: dict[int, Floats]
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one adapter does with the questions.
+
+    Attributes:
+        answers: [N] questions, `ANSWERS` texts each.
+        divergence: KL(teacher ‖ adapter) in nats per token, by the question's place.
+        liking: mean log-probability of the judged reply, by the place of the questions that have one.
+    """
+
+    answers: list[list[str]]
+    divergence: dict[int, float]
+    liking: dict[int, float]
 
 
 def measure(
@@ -68,63 +125,124 @@ def measure(
 
     Leaves the engine with `current` applied.
     """
-    hinted = [n for n, question in enumerate(questions) if question.hinted_ids is not None]
-    plain = [question.prompt_ids for question in questions]
-    engine.set_adapters(current)
     report(0.0, "answers before")
-    before = _texts(engine, plain, sampling)
-    teacher_prompts = [questions[n].hinted_ids or () for n in hinted]
-    teacher = engine.generate_many(teacher_prompts, sampling)
-    responses = {n: tuple(generation.response_ids[:KL_TOKENS]) for n, generation in zip(hinted, teacher, strict=True)}
-    report(0.3, "distance to your wishes before")
-    wanted = {n: _log_softmax(_response_logits(engine, questions[n].hinted_ids or (), responses[n])) for n in hinted}
-    old = {
-        n: _mean_kl(wanted[n], _log_softmax(_response_logits(engine, questions[n].prompt_ids, responses[n])))
-        for n in hinted
-    }
-    old_liking = {n: _liking(engine, question) for n, question in enumerate(questions) if question.score}
-    engine.set_adapters(candidate)
+    teacher = teach(engine, questions, current, sampling)
+    before = side(engine, questions, current, teacher, sampling)
     report(0.5, "answers after")
-    after = _texts(engine, plain, sampling)
-    report(0.8, "distance to your wishes after")
-    new = {
-        n: _mean_kl(wanted[n], _log_softmax(_response_logits(engine, questions[n].prompt_ids, responses[n])))
-        for n in hinted
-    }
-    new_liking = {n: _liking(engine, questions[n]) for n in old_liking}
+    after = side(engine, questions, candidate, teacher, sampling)
     engine.set_adapters(current)
+    return probes(questions, teacher, before, after, checks)
+
+
+def teach(
+    engine: Engine, questions: Sequence[Question], adapters: Sequence[AdapterSlot], sampling: Sampling
+) -> Teacher:
+    """Let the adapter in use answer with the hints in the prompt."""
+    engine.set_adapters(adapters)
+    hinted = {n: question.hinted_ids for n, question in enumerate(questions) if question.hinted_ids is not None}
+    generations = dict(zip(hinted, engine.generate_many(list(hinted.values()), sampling), strict=True))
+    responses = {n: tuple(made.response_ids[:KL_TOKENS]) for n, made in generations.items() if made.response_ids}
+    return Teacher(
+        texts={n: made.text for n, made in generations.items()},
+        responses=responses,
+        logprobs={n: _log_softmax(_response_logits(engine, hinted[n], responses[n])) for n in responses},
+    )
+
+
+def side(
+    engine: Engine,
+    questions: Sequence[Question],
+    adapters: Sequence[AdapterSlot],
+    teacher: Teacher,
+    sampling: Sampling,
+) -> Side:
+    """Let an adapter answer, and see how far it is from the teacher."""
+    engine.set_adapters(adapters)
+    return Side(
+        answers=_texts(engine, [question.prompt_ids for question in questions], sampling),
+        divergence={
+            n: _mean_kl(teacher.logprobs[n], _log_softmax(_response_logits(engine, questions[n].prompt_ids, response)))
+            for n, response in teacher.responses.items()
+        },
+        liking={n: _liking(engine, question) for n, question in enumerate(questions) if question.score},
+    )
+
+
+def probes(
+    questions: Sequence[Question], teacher: Teacher, before: Side, after: Side, checks: Sequence[Check]
+) -> list[Probe]:
+    """Two sides of the same questions, as the gate reads them."""
     return [
         Probe(
             question=question.text,
             held_out=question.held_out,
-            before=before[n][0],
-            after=after[n][0],
-            divergence_before=old.get(n),
-            divergence_after=new.get(n),
-            score_before=_mean_score(before[n], checks),
-            score_after=_mean_score(after[n], checks),
-            margin=question.score * (new_liking[n] - old_liking[n]) if n in old_liking else None,
+            before=before.answers[n][0],
+            after=after.answers[n][0],
+            divergence_before=before.divergence.get(n),
+            divergence_after=after.divergence.get(n),
+            score_before=_mean_score(before.answers[n], checks),
+            score_after=_mean_score(after.answers[n], checks),
+            margin=question.score * (after.liking[n] - before.liking[n]) if n in after.liking else None,
+            hinted=teacher.texts.get(n, ""),
+            answers_after=tuple(after.answers[n]),
         )
         for n, question in enumerate(questions)
     ]
 
 
-def distance_to_base(engine: Engine, candidate: Sequence[AdapterSlot], sampling: Sampling) -> float:
-    """Mean KL(candidate ‖ base) over the candidate's answers to the guard prompts, in nats per token.
+@dataclass(frozen=True)
+class Guarded:
+    """Answers to the guard and safety prompts.
+
+    Attributes:
+        prompts: [G] token ids of the guard prompts.
+        responses: [G] token ids of the answers to them.
+        known, declined: shares of the guard prompts answered rightly, and of the safety prompts declined.
+    """
+
+    prompts: list[tuple[int, ...]]
+    responses: list[tuple[int, ...]]
+    known: float
+    declined: float
+
+
+def measure_guard(
+    engine: Engine, *, current: Sequence[AdapterSlot], candidate: Sequence[AdapterSlot], sampling: Sampling
+) -> Guard:
+    """What both adapters still know and still decline, and how far the candidate is from the base.
 
     Leaves the engine with the base alone.
     """
-    prompts = [engine.render([Message("user", text)]).token_ids for text in shipped_prompts("guard")]
+    before = guarded(engine, current, sampling)
+    return guard(engine, before, guarded(engine, candidate, sampling), candidate)
+
+
+def guarded(engine: Engine, adapters: Sequence[AdapterSlot], sampling: Sampling) -> Guarded:
+    """One adapter's likeliest answers (temperature 0), so that two equal adapters measure the same."""
+    facts, harmful = guard_facts(), shipped_prompts("safety")
+    prompts = [engine.render([Message("user", text)]).token_ids for text in (*(fact.ask for fact in facts), *harmful)]
+    engine.set_adapters(adapters)
+    greedy = replace(sampling, temperature=0.0, max_tokens=min(sampling.max_tokens, GUARD_TOKENS))
+    answers = engine.generate_many(prompts, greedy)
+    return Guarded(
+        prompts=prompts[: len(facts)],
+        responses=[tuple(answer.response_ids) for answer in answers[: len(facts)]],
+        known=sum(fact.known(answer.text) for fact, answer in zip(facts, answers, strict=False)) / len(facts),
+        declined=sum(is_refusal(answer.text) for answer in answers[len(facts) :]) / len(harmful),
+    )
+
+
+def guard(engine: Engine, before: Guarded, after: Guarded, candidate: Sequence[AdapterSlot]) -> Guard:
+    """Compare, and take the candidate's KL to the base on its own answers. Leaves the engine with the base alone."""
+    pairs = [(p, r) for p, r in zip(after.prompts, after.responses, strict=True) if r]
     engine.set_adapters(candidate)
-    answers = engine.generate_many(prompts, replace(sampling, max_tokens=min(sampling.max_tokens, 60)))
-    pairs = [(prompt, tuple(answer.response_ids)) for prompt, answer in zip(prompts, answers, strict=True)]
     adapted = [_log_softmax(_response_logits(engine, prompt, response)) for prompt, response in pairs]
     engine.set_adapters([])
     total = tokens = 0.0
     for (prompt, response), mine in zip(pairs, adapted, strict=True):
         total += float(_kl(mine, _log_softmax(_response_logits(engine, prompt, response))).sum())
         tokens += len(response)
-    return total / tokens if tokens else 0.0
+    return Guard(total / tokens if tokens else 0.0, before.known, after.known, before.declined, after.declined)
 
 
 def _texts(engine: Engine, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[list[str]]:

@@ -9,6 +9,7 @@ from typing import Literal
 from ..engine.base import AdapterSlot
 from ..errors import AdapterError, NotFoundError
 from ..store import AdapterRecord, Store
+from .retiring import settle
 
 REMEDY = "`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others."
 
@@ -35,14 +36,14 @@ class Registry:
         return self._store.adapters.active(model_sha256)
 
     def use(self, choice: int | Literal["base"], model_sha256: str) -> AdapterRecord | None:
-        """Put an adapter (or the base) into use from the next turn on.
+        """Put an adapter (or the base) into use from the next turn on, and out of the prompt the hints it has learned.
 
         Raises:
             NotFoundError: no such adapter.
             AdapterError: it belongs to another base model, or its file is gone or was changed.
         """
         if choice == "base":
-            self._store.adapters.activate(None, model_sha256)
+            self._activate(None, model_sha256)
             return None
         record = self.get(choice)
         if record.model_sha256 != model_sha256:
@@ -51,8 +52,13 @@ class Registry:
                 "Open claw-local with that model (`--model`), or choose another adapter."
             )
         verify(record)
-        self._store.adapters.activate(choice, model_sha256)
+        self._activate(record, model_sha256)
         return self.get(choice)
+
+    def _activate(self, record: AdapterRecord | None, model_sha256: str) -> None:
+        with self._store.database.write():
+            self._store.adapters.activate(record.id if record else None, model_sha256)
+            settle(self._store, record)
 
     def rollback(self, model_sha256: str) -> AdapterRecord | None:
         """One step back: to the parent of the adapter in use (None: the base).

@@ -7,7 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import LearnError, ModelError
+from ..adapters.watch import fallen, live_scores
+from ..errors import LearnError, ModelError, UsageError
+from ..memory import likes
+from ..signals.preferences import Preference
+from ..signals.scores import Scored, over_time
 from ..store import Hint, Run
 from .job import LearnResult, Progress, run_trainer
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from ..assistant import Assistant
 
 SWITCH = "learning"
+NOTICE = "notice"
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class LearnStatus:
         silent: replies written while learning was off; they do not teach.
         adapter: id of the adapter in use; 0 is the base model.
         run: the run going on, if any, else the last one.
+        notice: what happened by itself and the person has not been told yet, such as a rollback; else "".
     """
 
     enabled: bool
@@ -36,6 +42,7 @@ class LearnStatus:
     hints: tuple[Hint, ...]
     adapter: int
     run: Run | None
+    notice: str = ""
 
 
 class Learning:
@@ -74,7 +81,56 @@ class Learning:
             hints=tuple(hint for hint in self._store.hints.list() if hint.scope != "turn"),
             adapter=active.id if active else 0,
             run=self._store.runs.running() or (runs[0] if runs else None),
+            notice=self._store.flags.get(NOTICE) or "",
         )
+
+    def scores(self, *, limit: int = 2000) -> list[Scored]:
+        """What the newest replies that were reacted to were worth, oldest first."""
+        return over_time(self._store, limit=limit)
+
+    def runs(self, *, limit: int = 50) -> list[Run]:
+        """The training runs, newest first."""
+        self._store.runs.bury()
+        return self._store.runs.list(limit=limit)
+
+    def watch(self) -> str:
+        """Roll the adapter in use back if the person takes its replies clearly worse than those before it.
+
+        Returns:
+            A sentence about it, which `status()` shows until `noticed()`; "" if all is well.
+        """
+        with self._store.database.write():  # One of the programs that are open does it, once.
+            record = self._assistant.adapters.active()
+            fall = fallen(*live_scores(self._store, record)) if record is not None else None
+            if record is None or fall is None:
+                return ""
+            self._assistant.adapters.rollback()
+            words = fall.sentence(record.id)
+            self._store.adapters.update(record.id, reason=words)
+            self._store.flags.set(NOTICE, words)
+        return words
+
+    def noticed(self) -> None:
+        """The person has been told."""
+        self._store.flags.set(NOTICE, "")
+
+    def likes(self) -> list[Preference]:
+        """What the person likes, as far as it can be verified of a text, each with its evidence."""
+        lasting = [hint.text for hint in self._store.hints.list(state=None)[::-1] if _holds(hint)]
+        return likes.likes(self._store, lasting)
+
+    def deny(self, words: str) -> None:
+        """Say that something in `likes()` is not so. Raises UsageError: these words are not there."""
+        known = [preference.words for preference in self.likes()]
+        if words not in known:
+            raise UsageError(f"“{words}” is not among what is known of your likes: {'; '.join(known) or 'nothing'}.")
+        likes.deny(self._store, words)
+
+    def allow(self, words: str) -> None:
+        """Take back `deny`. Raises UsageError: it was not denied."""
+        if words not in likes.denied(self._store):
+            raise UsageError(f"“{words}” was not denied: {'; '.join(likes.denied(self._store)) or 'nothing was'}.")
+        likes.allow(self._store, words)
 
     def now(
         self,
@@ -102,6 +158,10 @@ class Learning:
             on_progress=on_progress,
             cancel=cancel,
         )
+
+
+def _holds(hint: Hint) -> bool:
+    return hint.state != "dropped" and hint.scope == "everywhere"
 
 
 def _nothing(status: LearnStatus) -> str:

@@ -47,12 +47,17 @@ def wording(hint: str) -> str:
     return " ".join(said)
 
 
-def choose(store: Store, *, chat_id: int | None, budget_tokens: int, count: TokenCounter) -> list[Hint]:
-    """The active hints for a prompt of this chat, newest first, as many as the budget holds; returned oldest first."""
+def choose(
+    store: Store, *, chat_id: int | None, budget_tokens: int, count: TokenCounter, learned: bool = False
+) -> list[Hint]:
+    """The active hints for a prompt of this chat, newest first, as many as the budget holds; returned oldest first.
+
+    `learned`: those too that an adapter has learned, which no longer stand in prompts but still hold.
+    """
     chosen: list[Hint] = []
     left = budget_tokens
-    for hint in store.hints.list(state="active"):
-        if hint.scope == "turn" or (hint.scope == "chat" and hint.chat_id != chat_id):
+    for hint in store.hints.list(state=None if learned else "active"):
+        if hint.state == "dropped" or hint.scope == "turn" or (hint.scope == "chat" and hint.chat_id != chat_id):
             continue
         cost = count(hint.text) + 1
         if cost <= left:
@@ -63,16 +68,20 @@ def choose(store: Store, *, chat_id: int | None, budget_tokens: int, count: Toke
 
 def remember(store: Store, new: Hint) -> list[Hint]:
     """Make room for a new hint: an older one that says the same or less, or the opposite, is dropped; if an older one
-    says the same and more, the new one is not needed. Returns those dropped."""
+    says the same and more, the new one is not needed. Returns those dropped.
+
+    A wish that an adapter has learned makes no new one needless: whoever says it again has missed it.
+    """
     if new.scope == "turn":
         return []
     others = [
         old
-        for old in store.hints.list(state="active")
-        if old.id != new.id and old.scope == new.scope and (new.scope != "chat" or old.chat_id == new.chat_id)
+        for old in store.hints.list(state=None)
+        if old.state != "dropped" and old.id != new.id
+        if old.scope == new.scope and (new.scope != "chat" or old.chat_id == new.chat_id)
     ]
     replaced = [old for old in others if replaces(new.text, old.text)]
-    if not replaced and any(_says_all_of(old.text, new.text) for old in others):
+    if not replaced and any(old.state == "active" and _says_all_of(old.text, new.text) for old in others):
         replaced = [new]
     return [store.hints.set_state(hint.id, "dropped") for hint in replaced]
 

@@ -10,17 +10,19 @@ from ..store import StoredMessage
 from .fast import with_hints
 
 
-def prompt_messages(system: str, branch: Sequence[StoredMessage], hints: Sequence[str]) -> list[Message]:
+def prompt_messages(
+    system: str, branch: Sequence[StoredMessage], hints: Sequence[str], *, model_sha256: str
+) -> list[Message]:
     """The branch as the engine takes it, with the hints at the end of the last message.
 
-    What the model wrote goes in as the very tokens it wrote.
+    What this model (its file's hash) wrote goes in as the very tokens it wrote; what another one wrote, as text.
     """
     messages = [Message("system", system)] if system else []
     answered = list(_without_unanswered(branch))
     for place, stored in enumerate(answered):
         last = place == len(answered) - 1
         if stored.role == "assistant":
-            messages.append(Message("assistant", stored.content, token_ids=_written(stored)))
+            messages.append(Message("assistant", stored.content, token_ids=_written(stored, model_sha256)))
         elif stored.role in ("user", "tool"):
             role: Literal["user", "tool"] = "user" if stored.role == "user" else "tool"
             messages.append(Message(role, with_hints(stored.content, hints) if last else stored.content))
@@ -35,6 +37,7 @@ def _without_unanswered(branch: Sequence[StoredMessage]) -> Iterator[StoredMessa
             yield stored
 
 
-def _written(stored: StoredMessage) -> tuple[int, ...]:
+def _written(stored: StoredMessage, model_sha256: str) -> tuple[int, ...]:
     # A reply that a stop string cut short holds more tokens than text: it goes in as text.
-    return () if stored.sampling.get("stop") else stored.response_ids
+    mine = stored.model_sha256 == model_sha256 and not stored.sampling.get("stop")
+    return stored.response_ids if mine else ()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from claw_local.adapters.gate import Probe, bootstrap, decide, repetition
+from claw_local.adapters.gate import GateReport, Guard, Probe, bootstrap, decide
 from claw_local.settings import GateSettings
 
 LONG = "one two three four five six seven eight nine ten"
@@ -30,8 +30,18 @@ def probes(count: int = 12, **changes: object) -> list[Probe]:
     ]
 
 
-def verdict(made: list[Probe], *, kl_base: float = 0.1, length_wished: bool = False):  # type: ignore[no-untyped-def]
-    return decide(made, kl_base=kl_base, length_wished=length_wished, bounds=GateSettings())
+def apart(after: str) -> list[Probe]:
+    """Different questions, answered differently before, and with `after` (the question's word in it) now."""
+    words = "apple bridge cloud drum engine flute garden harbour island jacket kettle lemon".split()
+    return [
+        replace(p, before=f"The {w} has {w}s and {w}ness, which is {w} all over.", after=after.format(w))
+        for w, p in zip(words, probes(), strict=True)
+    ]
+
+
+def verdict(made: list[Probe], *, length_wished: bool = False, **guard: float) -> GateReport:
+    measured = Guard(**{"kl_base": 0.1, "declined_before": 0.5, "declined_after": 0.5, **guard})
+    return decide(made, guard=measured, length_wished=length_wished, bounds=GateSettings())
 
 
 def test_a_better_candidate_is_taken() -> None:
@@ -44,7 +54,12 @@ def test_a_better_candidate_is_taken() -> None:
 @pytest.mark.parametrize(
     ("made", "options", "word"),
     [
-        (probes(after="one two"), {}, "as long"),
+        (probes(after="one two"), {}, "2 words on average, fewer than 6"),
+        (probes(after="one", hinted="one two three four"), {"length_wished": True}, "fewer than 2"),
+        (apart("I'm sorry, but I cannot help with {} today."), {}, "declines ordinary"),
+        (apart("It depends on many things, so think it over well and ask a friend."), {}, "says the same"),
+        (probes(), {"known_before": 0.9, "known_after": 0.6}, "forgot simple facts (60% known, 90% before)"),
+        (probes(), {"declined_after": 0.1}, "harmful requests"),
         (probes(after=""), {"length_wished": True}, "empty"),
         (probes(after=" ".join(["again and again"] * 20)), {}, "repeats"),
         (probes(), {"kl_base": 3.0}, "too far"),
@@ -64,7 +79,8 @@ def test_a_candidate_that_broke_something_is_not(made: list[Probe], options: dic
 
 
 def test_short_answers_pass_when_they_were_wished_for() -> None:
-    assert verdict(probes(after="one two"), length_wished=True).accepted
+    assert verdict(probes(after="one two", hinted="one two three"), length_wished=True).accepted
+    assert not verdict(probes(after="one two", hinted="one two three")).accepted
 
 
 def test_without_hints_the_judged_replies_decide() -> None:
@@ -79,12 +95,6 @@ def test_bootstrap_interval_holds_the_mean_and_narrows_with_more_turns() -> None
     assert few.low <= 0.5 <= few.high
     assert few.mean == many.mean == 0.5
     assert many.high - many.low < 0.3 * (few.high - few.low)
-
-
-def test_repetition_counts_phrases_that_stood_before() -> None:
-    assert repetition(LONG) == 0.0
-    assert repetition("a b c d a b c d") == pytest.approx(1 / 5)  # abcd bcda cdab dabc abcd: one of five again
-    assert repetition("") == 0.0
 
 
 def test_the_report_reads_as_text_and_json() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from claw_local.adapters.measuring import Question, distance_to_base, measure, shipped_prompts
+from claw_local.adapters.measuring import Fact, Question, guard_facts, measure, measure_guard, shipped_prompts
 from claw_local.engine.base import Message, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.memory.fast import with_hints
@@ -52,12 +52,21 @@ def test_without_checks_there_is_no_score(engine: LlamaCppEngine) -> None:
     assert (probe.score_before, probe.score_after, probe.divergence_before) == (None, None, None)
 
 
-def test_the_base_has_no_distance_to_itself(engine: LlamaCppEngine) -> None:
-    assert distance_to_base(engine, [], SHORT) == 0.0
+def test_the_base_has_no_distance_to_itself_and_forgets_nothing(engine: LlamaCppEngine) -> None:
+    guard = measure_guard(engine, current=[], candidate=[], sampling=SHORT)
+    assert guard.kl_base == 0.0
+    assert guard.known_before == guard.known_after > 0.3, "even the embedded model knows simple facts"
+    assert guard.declined_before == guard.declined_after
 
 
 def test_prompts_ship_with_the_package() -> None:
-    neutral, guard = shipped_prompts("neutral"), shipped_prompts("guard")
-    assert len(neutral) == len(set(neutral)) >= 18
-    assert len(guard) == len(set(guard)) >= 8
-    assert not set(neutral) & set(guard)
+    kinds = [shipped_prompts("neutral"), shipped_prompts("safety"), [fact.ask for fact in guard_facts()]]
+    assert [len(prompts) for prompts in kinds] == [18, 8, 16]
+    together = [prompt for prompts in kinds for prompt in prompts]
+    assert len(set(together)) == len(together)
+
+
+def test_a_fact_is_known_whatever_the_case_or_the_accents() -> None:
+    fact = Fact("How do you say good morning in Spanish?", ("buenos", "buen dia"))
+    assert fact.known("It is **¡BUEN DÍA!**")
+    assert not fact.known("Bonjour.")

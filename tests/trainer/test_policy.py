@@ -156,3 +156,21 @@ def test_checkpointing_gives_the_same_gradients(tiny_policy: Policy, make_random
     tiny_policy.checkpoint_gradients(False)
     assert len(again) == len(plain) == len(tiny_policy.parameters())
     assert all(torch.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in zip(plain, again, strict=True))
+
+
+def test_the_updates_norm_is_that_of_its_matrices_and_can_be_bounded(
+    tiny_policy: Policy, make_random: Callable[..., None]
+) -> None:
+    assert tiny_policy.norm() == 0.0
+    make_random(tiny_policy, 0.1)
+    squares = 0.0
+    for module in tiny_policy.model.modules():
+        if hasattr(module, "lora_A"):
+            update = module.scaling["default"] * module.lora_B["default"].weight @ module.lora_A["default"].weight
+            squares += float(update.detach().norm() ** 2)
+    norm = tiny_policy.norm()
+    assert norm == pytest.approx(squares**0.5, rel=1e-5)
+    assert tiny_policy.bound(norm * 2) == pytest.approx(norm)
+    assert tiny_policy.norm() == pytest.approx(norm), "what is within the bound stays"
+    assert tiny_policy.bound(norm / 3) == pytest.approx(norm)
+    assert tiny_policy.norm() == pytest.approx(norm / 3, rel=1e-5)

@@ -11,10 +11,10 @@ from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.paths import Paths
 from claw_local.settings import ModelSettings
 from claw_local.signals import turns
-from claw_local.signals.checks import infer_checks
+from claw_local.signals.checks import Check, infer_checks
 from claw_local.store import Store
 from claw_trainer.batches import Sample
-from claw_trainer.lessons import active_hints, lessons_of
+from claw_trainer.lessons import lasting_hints, lessons_of
 from claw_trainer.rollouts import Practice, balanced, stored_samples
 
 
@@ -82,7 +82,7 @@ def test_fresh_answers_are_scored_by_the_checks_and_taught_with_the_hints(home: 
     store = Store(home)
     a_turn(store, engine, "What is rain?", -1, "Please don't use lists.")
     store.hints.add("Please don't use lists.")
-    hints = active_hints(store, engine, 100)
+    hints = [hint.text for hint in lasting_hints(store, engine, 100)]
     checks = infer_checks(hints)
     assert [check.kind for check in checks] == ["no_lists"]
     lessons = lessons_of(store, engine, turns.pair(store), hints)
@@ -97,6 +97,25 @@ def test_fresh_answers_are_scored_by_the_checks_and_taught_with_the_hints(home: 
         assert len(made.behaviour_logprobs) == len(made.response_ids) <= 12
     assert len(practice.scores) == 1
     assert Practice([], checks, Sampling(), seed=1).round(engine, None, 4) == []
+
+
+def test_a_wish_that_is_seldom_met_is_shown_by_answers_drawn_under_the_hint(
+    home: Paths, engine: LlamaCppEngine
+) -> None:
+    store = Store(home)
+    for question in ("Tell me all about rain.", "Describe the ocean in detail."):
+        a_turn(store, engine, question, -1, "Please answer in at most one short sentence.")
+    lessons = lessons_of(store, engine, turns.pair(store), [])
+    practice = Practice(lessons, [Check("max_words", 20)], Sampling(max_tokens=40, temperature=0.7), seed=1)
+    samples = practice.round(engine, None, 6)
+    assert practice.scores == [-1.0], "by itself the model never says so little"
+    shown = [made for made in samples if made.score == 1.0]
+    assert shown, "told so, it does"
+    for made in shown:
+        assert len(engine.detokenize(made.response_ids).split()) <= 20
+        assert made.behaviour_logprobs is None, "no policy wrote it after the prompt without the hint"
+        assert made.prompt_ids in [lesson.prompt_ids for lesson in lessons]
+    assert len(shown) <= 2, "no more than a third"
 
 
 def test_a_long_chat_loses_its_oldest_turns_in_training(home: Paths, engine: LlamaCppEngine) -> None:

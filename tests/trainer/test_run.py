@@ -84,6 +84,24 @@ def test_it_is_used_in_the_open_chat_from_the_next_turn_and_can_be_taken_back(
     assert taught.store.messages.get(again.message_id).response_ids == base_ids
 
 
+def test_what_it_learned_by_heart_leaves_the_prompt_only_while_it_is_in_use(
+    taught: Assistant, learned: tuple[LearnResult, list[Progress], tuple[int, ...]]
+) -> None:
+    result, _, _ = learned
+    record = taught.adapters.get(result.adapter)
+    (hint,) = taught.hints.list()
+    (kept,) = record.metrics["hints"]
+    assert kept["hint_id"] == hint.id
+    assert kept["learned"] is (kept["untold"] >= max(0.9, kept["told"] - 0.05))
+    taught.store.adapters.update(result.adapter, metrics={**record.metrics, "learned_hints": [hint.id]})
+    taught.adapters.use(result.adapter)
+    assert taught.hints.list() == []
+    assert taught.ask("What is sleet?", sampling=SHORT, learn=False).hints == ()
+    taught.adapters.rollback()
+    assert taught.ask("What is sleet?", sampling=SHORT, learn=False).hints == (hint.text,)
+    taught.store.adapters.update(result.adapter, metrics=record.metrics)
+
+
 def test_the_next_run_continues_from_the_adapter_in_use(
     taught: Assistant, learned: tuple[LearnResult, list[Progress], tuple[int, ...]]
 ) -> None:

@@ -12,7 +12,7 @@ from claw_local.engine.base import Engine
 from claw_local.memory import fast
 from claw_local.memory.prompt import prompt_messages
 from claw_local.signals.turns import Turn
-from claw_local.store import Store
+from claw_local.store import Hint, Store
 
 PROMPT_TOKENS = 768
 """Longest prompt that is trained on; older turns of a longer chat are left out."""
@@ -33,10 +33,15 @@ class Lesson:
     hinted_ids: tuple[int, ...] | None
 
 
-def active_hints(store: Store, engine: Engine, budget_tokens: int) -> list[str]:
-    """The wishes that hold in every chat, oldest first."""
-    hints = fast.choose(store, chat_id=None, budget_tokens=budget_tokens, count=lambda text: len(engine.tokenize(text)))
-    return [hint.text for hint in hints]
+def lasting_hints(store: Store, engine: Engine, budget_tokens: int) -> list[Hint]:
+    """The wishes that hold in every chat, oldest first; also those already learned, so that they stay so."""
+    return fast.choose(
+        store,
+        chat_id=None,
+        budget_tokens=budget_tokens,
+        count=lambda text: len(engine.tokenize(text)),
+        learned=True,
+    )
 
 
 def lessons_of(store: Store, engine: Engine, turns: Sequence[Turn], hints: Sequence[str]) -> list[Lesson]:
@@ -68,7 +73,8 @@ def _prompt_ids(store: Store, engine: Engine, turn: Turn, hints: Sequence[str]) 
     system = store.chats.get(turn.reply.chat_id).system
     history = list(turn.history)
     while history:
-        ids = engine.render(prompt_messages(system, history, hints)).token_ids
+        messages = prompt_messages(system, history, hints, model_sha256=engine.info.sha256)
+        ids = engine.render(messages).token_ids
         if len(ids) <= PROMPT_TOKENS:
             return ids
         # Drop up to and including the oldest reply, so that what is left begins with a question.

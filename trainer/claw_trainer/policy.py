@@ -127,6 +127,29 @@ class Policy:
         """The LoRA's matrices: all that is trained."""
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
+    @torch.no_grad()
+    def norm(self) -> float:
+        """Frobenius norm of the whole update, (Σ ‖α/r · B A‖²)^½ over the layers that have one."""
+        return float(sum(self._squares()) ** 0.5)
+
+    @torch.no_grad()
+    def bound(self, most: float) -> float:
+        """Shrink the update to a norm of at most `most`, the same for all layers. Returns the norm it had."""
+        norm = self.norm()
+        if norm > most:
+            for module in self._layers():
+                module.lora_B[ADAPTER].weight.mul_(most / norm)
+        return norm
+
+    def _layers(self) -> list[Any]:
+        return [module for module in self.model.modules() if ADAPTER in getattr(module, "lora_B", ())]
+
+    def _squares(self) -> Iterator[float]:
+        for module in self._layers():
+            a, b = module.lora_A[ADAPTER].weight.float(), module.lora_B[ADAPTER].weight.float()  # [r, in], [out, r]
+            # ‖B A‖² = tr(Bᵀ B · A Aᵀ): no [out, in] matrix is made.
+            yield module.scaling[ADAPTER] ** 2 * float(((b.T @ b) * (a @ a.T)).sum())
+
     def checkpoint_gradients(self, on: bool = True) -> None:
         """Keep only each block's input for the backward pass and compute the rest again: a third slower, far less
         memory."""

@@ -72,7 +72,35 @@ class Practice:
             )
         if scores:
             self.scores.append(float(np.mean(scores)))
+            missing = count // 3 - sum(reward > 0 for reward in scores)
+            if missing > 0:
+                samples += self._demonstrations(engine, [n for n in chosen if self._lessons[n].hinted_ids], missing)
         return balanced(samples, count)
+
+    def _demonstrations(self, engine: Engine, chosen: Sequence[int], count: int) -> list[Sample]:
+        """Up to `count` answers that keep the wishes, drawn with the hints in the prompt.
+
+        Where the model seldom meets a wish by itself there is nothing to reinforce; told the wish, it meets it more
+        often. What it wrote then is learned as an answer to the prompt without the hints, so no behaviour policy of
+        that prompt wrote it: it has no behaviour log-probabilities.
+        """
+        chosen = list(dict.fromkeys(chosen))
+        if not chosen:
+            return []
+        prompts = [self._lessons[n].hinted_ids or () for n in chosen]
+        answers = engine.generate_many(prompts, replace(self._sampling, seed=int(self._random.integers(2**31))))
+        kept = [
+            Sample(
+                prompt_ids=self._lessons[n].prompt_ids,
+                response_ids=tuple(answer.response_ids),
+                teacher_prompt_ids=self._lessons[n].hinted_ids,
+                behaviour_logprobs=None,
+                score=1.0,
+            )
+            for n, answer in zip(chosen, answers, strict=True)
+            if answer.response_ids and score(answer.text, self._checks) == 1.0
+        ]
+        return kept[:count]
 
     def _choose(self, count: int) -> list[int]:
         weights = self._need + 0.15

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from claw_local.adapters import gate, gguf, measuring
+from claw_local.adapters import gate, gguf, measuring, retiring
 from claw_local.adapters.registry import file_sha256, slots
 from claw_local.engine.base import AdapterSlot, Engine, Message, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
@@ -25,19 +25,21 @@ from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
 from claw_local.judge.background import judge_turn
 from claw_local.judge.judge import Judge
-from claw_local.memory import fast
+from claw_local.memory import fast, likes
 from claw_local.paths import Paths
 from claw_local.settings import Settings
 from claw_local.signals import turns
-from claw_local.signals.checks import Check, infer_checks
+from claw_local.signals.checks import Check
 from claw_local.store import AdapterRecord, Store
 
-from .lessons import Lesson, active_hints, lessons_of
+from .lessons import Lesson, lasting_hints, lessons_of
 from .rollouts import Practice, balanced, stored_samples
 
 Report = Callable[[str, float, str], None]
 
 LENGTH_CHECKS = frozenset({"max_sentences", "max_words", "min_words", "min_sentences"})
+LEAST_STEPS = 3
+"""Steps that are taken however good the first fresh answers were."""
 PROBES = 18
 """Most questions the gate asks; the person's own come first."""
 
@@ -93,7 +95,9 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
 
     # What there is to learn from: lessons to train on, lessons held out for the gate, and the wishes of now.
     used = {sample.message_id for sample in store.samples.list() if sample.times_used}
-    everything = [turn for turn in turns.pair(store) if turn.is_lesson or turn.only_turn]
+    # What another model wrote in a chat of its own is not this one's to learn from: its tokens mean something else.
+    mine = [turn for turn in turns.pair(store) if turn.reply.model_sha256 == engine.info.sha256]
+    everything = [turn for turn in mine if turn.is_lesson or turn.only_turn]
     fresh = [turn for turn in everything if turn.is_lesson and turn.reply.id not in used]
     if not fresh:
         raise LearnError(
@@ -101,8 +105,10 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
         )
     for turn in everything:
         store.samples.put(turn.reply.id, turn.split, turn.score, turn.hint)
-    hints = active_hints(store, engine, settings.memory.budget_tokens) if settings.memory.enabled else []
-    checks = infer_checks(hints)
+    lasting = lasting_hints(store, engine, settings.memory.budget_tokens) if settings.memory.enabled else []
+    hints = [hint.text for hint in lasting]
+    liked = likes.likes_of(everything, hints, denied=likes.denied(store))
+    checks = [preference.check for preference in liked]
     lessons = lessons_of(store, engine, everything, hints)
     train = [lesson for lesson in lessons if lesson.turn.split == "train"]
     held_out = [lesson for lesson in lessons if lesson.turn.split == "held-out" and lesson.turn.is_lesson]
@@ -116,7 +122,7 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
         trained = _train(settings, engine, train, checks, parent, folder, report)
         candidate = AdapterSlot(folder / "adapter.gguf")
         report("gate", 0.85, "asking questions it never trained on")
-        verdict = _gate(settings, engine, held_out, hints, checks, slots(parent), candidate, report)
+        verdict, probes = _gate(settings, engine, held_out, hints, checks, slots(parent), candidate, report)
         write_whole(folder / "gate.json", json.dumps(verdict.as_json(), indent=2).encode())
         write_whole(folder / "gate.md", verdict.as_markdown().encode())
     except BaseException:
@@ -124,6 +130,7 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
         raise
 
     # Registered and, if it passed, in use, in one transaction.
+    kept = retiring.retention(lasting, probes)
     lineage = sorted({lesson.turn.reply.id for lesson in train} | set(parent.lineage if parent else ()))
     with store.database.write():
         record = store.adapters.add(
@@ -133,14 +140,20 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
             peft_dir=str(folder / "peft"),
             gguf_path=str(folder / "adapter.gguf"),
             sha256={name: file_sha256(folder / name) for name in ("adapter.gguf", "peft/adapter_model.safetensors")},
-            recipe={**learning.model_dump(), "hints": hints, "checks": [check.describe() for check in checks]},
-            metrics={"steps": trained["history"], "gate": verdict.as_json()},
+            recipe={**learning.model_dump(), "hints": hints, "likes": {p.words: p.evidence for p in liked}},
+            metrics={
+                "steps": trained["history"],
+                "gate": verdict.as_json(),
+                "hints": [asdict(hint) for hint in kept],
+                "learned_hints": [hint.hint_id for hint in kept if hint.learned],
+            },
             lineage=lineage,
             state="candidate" if verdict.accepted else "rejected",
             reason=verdict.reason,
         )
         if verdict.accepted:
             store.adapters.activate(record.id, engine.info.sha256)
+            retiring.settle(store, record)
             store.samples.count_use(lesson.turn.reply.id for lesson in lessons)
     return LearnResult(
         adapter=record.id,
@@ -195,7 +208,7 @@ def _train(
         kl_base=learning.kl_base,
         importance_cap=learning.importance_cap,
     )
-    trainer = Trainer(policy, objective, learning_rate=learning.learning_rate)
+    trainer = Trainer(policy, objective, learning_rate=learning.learning_rate, max_norm=learning.max_norm)
     practice = Practice(lessons, checks, _sampling(settings), seed=learning.seed)
     stored = stored_samples(lessons)
     random = np.random.default_rng(learning.seed + 1)
@@ -217,7 +230,9 @@ def _train(
         seen += len(samples)
         history.append({**metrics, **({"score": practice.scores[-1]} if practice.scores else {})})
         current = _export(policy, folder, base)
-    return {"samples": seen, "steps": learning.steps, "history": history}
+        if len(practice.scores) > LEAST_STEPS and min(practice.scores[-2:]) >= learning.enough:
+            break
+    return {"samples": seen, "steps": len(history), "history": history}
 
 
 def _sampling(settings: Settings) -> Sampling:
@@ -241,7 +256,7 @@ def _gate(
     current: Sequence[AdapterSlot],
     candidate: AdapterSlot,
     report: Report,
-) -> gate.GateReport:
+) -> tuple[gate.GateReport, list[gate.Probe]]:
     """Put held-out turns and shipped neutral prompts to both adapters, and decide."""
     questions = [
         measuring.Question(
@@ -268,7 +283,7 @@ def _gate(
         sampling=sampling,
         report=lambda fraction, words: report("gate", 0.85 + 0.12 * fraction, words),
     )
-    report("gate", 0.97, "distance to the base model")
-    distance = measuring.distance_to_base(engine, [candidate], sampling)
+    report("gate", 0.97, "what must not get lost")
+    guard = measuring.measure_guard(engine, current=current, candidate=[candidate], sampling=sampling)
     length_wished = any(check.kind in LENGTH_CHECKS for check in checks)
-    return gate.decide(probes, kl_base=distance, length_wished=length_wished, bounds=settings.gate)
+    return gate.decide(probes, guard=guard, length_wished=length_wished, bounds=settings.gate), probes

@@ -200,6 +200,7 @@ class Trainer:
         *,
         learning_rate: float = 3e-4,
         max_grad_norm: float = 1.0,
+        max_norm: float = float("inf"),
         micro_tokens: int = 512,
     ) -> None:
         """Begin with a fresh optimiser.
@@ -207,11 +208,13 @@ class Trainer:
         Args:
             learning_rate: of AdamW, constant; β (0.9, 0.98), no weight decay.
             max_grad_norm: the gradient is scaled down to this norm.
+            max_norm: so is the adapter's whole update, after each step.
             micro_tokens: tokens whose activations are held at once.
         """
         self.policy = policy
         self.objective = objective
         self.max_grad_norm = max_grad_norm
+        self.max_norm = max_norm
         self.micro_tokens = micro_tokens
         self.references = References(policy, top_k=objective.top_k)
         self.optimiser = torch.optim.AdamW(policy.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
@@ -231,8 +234,8 @@ class Trainer:
 
         Returns:
             Of the last epoch: loss, rl_loss, opd_loss, opd_kl and kl_base (nats a token), ratio (mean π_θ / π_old),
-            importance_weight (mean), clip_fraction, grad_norm, reward (mean score), samples, tokens (of responses),
-            seconds.
+            importance_weight (mean), clip_fraction, grad_norm, norm (of the update, before it is bounded), reward (mean
+            score), samples, tokens (of responses), seconds.
 
         Raises:
             LearnError: no samples, or something was not finite, and then the weights are as the last update left them.
@@ -260,7 +263,7 @@ class Trainer:
             rows.append(gather_rows(group, self.references.of(group), share))
             report(len(rows))
         old: list[torch.Tensor | None] = [None] * len(groups)
-        sums, grad_norm = Sums(), 0.0
+        sums, grad_norm, norm = Sums(), 0.0, 0.0
         for epoch in range(epochs):
             sums = Sums()
             self.optimiser.zero_grad(set_to_none=True)
@@ -269,10 +272,11 @@ class Trainer:
                 if epoch == 0:
                     old[index] = logprobs
                 report(len(groups) * (epoch + 1) + index + 1)
-            norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-            losses.require_finite("the gradient", norm)
-            grad_norm = float(norm)
+            gradient = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+            losses.require_finite("the gradient", gradient)
+            grad_norm = float(gradient)
             self.optimiser.step()
+            norm = self.policy.bound(self.max_norm)
         self.optimiser.zero_grad(set_to_none=True)
         scores = [sample.score for sample in order if sample.score is not None]
         return {
@@ -285,6 +289,7 @@ class Trainer:
             "importance_weight": sums.mean("importance_weight"),
             "clip_fraction": sums.mean("clip_fraction"),
             "grad_norm": grad_norm,
+            "norm": norm,
             "reward": sum(scores) / len(scores) if scores else 0.0,
             "samples": float(len(samples)),
             "tokens": float(weights.shape[0]),

@@ -18,7 +18,7 @@ import torch
 
 from claw_local.adapters.gguf import MODULES, PERMUTED_ARCHITECTURES, unpermute_rows
 from claw_local.engine.gguf_file import BLOCKS, GgufHeader
-from claw_local.engine.models import check_model
+from claw_local.engine.models import LEARNABLE, check_model
 from claw_local.errors import ModelError
 
 from .cpu import choose_matmul
@@ -171,10 +171,10 @@ def _configure(file: GgufFile) -> tuple[Any, Callable[[Any], Any]]:
         ModelError: the architecture, or a variant of it, is not supported.
     """
     architecture = file.architecture
-    if architecture not in ("llama", "qwen2"):
+    if architecture not in LEARNABLE:
         raise ModelError(
-            f"Learning does not support models of the architecture {architecture} ({file.path.name}), only llama and "
-            "qwen2. Chatting may work; to learn, choose a model of one of those."
+            f"Learning does not support models of the architecture {architecture} ({file.path.name}), only "
+            f"{' and '.join(sorted(LEARNABLE))}. Chatting may work; to learn, choose a model of one of those."
         )
     scaling = file.header.text(f"{architecture}.rope.scaling.type") or "none"
     if scaling not in ("none", "linear"):
