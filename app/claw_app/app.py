@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -21,7 +23,7 @@ from .screens.ask import Confirm
 from .screens.chat import ChatScreen
 from .screens.help import Help
 from .text import clean
-from .themes import DARK, LIGHT
+from .themes import DARK, LIGHT, Look, variable_defaults
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _STYLES = Path(__file__).parent / "styles"
 _TWICE_S = 2.0
+_TIDY_S = 0.5
 
 
 class ClawApp(App[None]):
@@ -38,6 +41,7 @@ class ClawApp(App[None]):
         open_assistant: called once, in a thread, after the first paint.
         chat_id: the chat to open first; None opens a new one.
         debug: let unexpected errors through with their traceback.
+        look: the themes there are, and the chosen one.
     """
 
     TITLE = "claw-local"
@@ -45,13 +49,23 @@ class ClawApp(App[None]):
         _STYLES / "chat.tcss",
         _STYLES / "messages.tcss",
         _STYLES / "dialogs.tcss",
+        _STYLES / "chats.tcss",
+        _STYLES / "learned.tcss",
+        _STYLES / "plain.tcss",
     ]
     CLOSE_TIMEOUT = 0.5
 
     def __init__(
-        self, open_assistant: Callable[[], Assistant], *, chat_id: int | None = None, debug: bool = False
+        self,
+        open_assistant: Callable[[], Assistant],
+        *,
+        chat_id: int | None = None,
+        debug: bool = False,
+        look: Look | None = None,
     ) -> None:
-        super().__init__()
+        # Without colours (NO_COLOR) means without any, not in shades of grey: styles/plain.tcss shows what is chosen.
+        super().__init__(ansi_color=True if os.environ.get("NO_COLOR") else None)
+        self.look = look if look is not None else Look()
         self.background = Background()
         self.watcher = Background()
         self.debug_errors = debug
@@ -62,6 +76,8 @@ class ClawApp(App[None]):
         self._first_chat = chat_id
         self._opened: asyncio.Future[Assistant] | None = None
         self._interrupted_at = 0.0
+        # What is typed before there is a field to type in; None once there is one.
+        self._typed_ahead: list[events.Key | events.Paste] | None = []
 
     @property
     def main(self) -> ChatScreen:
@@ -74,9 +90,28 @@ class ClawApp(App[None]):
 
     def on_load(self) -> None:
         self._opened = asyncio.get_running_loop().create_future()
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
-        self.theme = DARK.name
+        self.look.dress(self)
+
+    async def on_event(self, event: events.Event) -> None:
+        """As usual, but what is typed before the field is there waits for it."""
+        if self._typed_ahead is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+            self._typed_ahead.append(event)
+        else:
+            await super().on_event(event)
+
+    def take_typed_ahead(self) -> None:
+        """The field is there: give it what was typed before."""
+
+        async def take() -> None:
+            waiting, self._typed_ahead = self._typed_ahead or [], None
+            for event in waiting:
+                await super(ClawApp, self).on_event(event)
+
+        self.call_later(take)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """What our styles need beside Textual's variables, for every theme."""
+        return variable_defaults(self.current_theme)
 
     # The assistant
 
@@ -103,13 +138,23 @@ class ClawApp(App[None]):
         cast("asyncio.Future[Assistant]", self._opened).set_result(assistant)
         return assistant
 
-    async def assistant(self) -> Assistant:
-        """The assistant, once it is open."""
+    async def home(self) -> Assistant:
+        """The person's own assistant, once it is open: their chats, hints, adapters and learning."""
         return await asyncio.shield(cast("asyncio.Future[Assistant]", self._opened))
+
+    async def assistant(self) -> Assistant:
+        """The assistant of the open chat: the person's own, or the one that an incognito chat lives in."""
+        home = await self.home()
+        return self.main.private or home
+
+    @property
+    def opened(self) -> Assistant | None:
+        """The person's own assistant, if it is open."""
+        return self._opened.result() if self._opened is not None and self._opened.done() else None
 
     def take_assistant(self) -> Assistant | None:
         """The assistant, if it was opened; to close it after the app has ended."""
-        return self._opened.result() if self._opened is not None and self._opened.done() else None
+        return self.opened
 
     async def quick(self, function: Callable[..., T], *args: Any, **options: Any) -> T | None:
         """Call the assistant where it cannot freeze the screen. An error is shown, and None returned."""
@@ -154,7 +199,7 @@ class ClawApp(App[None]):
             yield SystemCommand(
                 f"Open: {title}",
                 "Go to this chat",
-                partial(self.call_later, self.main.open_chat, chat_id),
+                partial(self.call_later, self.main.go_to, chat_id),
                 discover=False,
             )
         for own in super().get_system_commands(screen):
@@ -198,4 +243,20 @@ class ClawApp(App[None]):
             self.main.live.cancel()
         if self.main.stop_learning is not None:
             self.main.stop_learning.set()
+        self.main.stop_naming()
+        self.run_worker(self._tidy_and_exit())
+
+    async def _tidy_and_exit(self) -> None:
+        """Keep the draft and empty the bin first; a database that is busy elsewhere keeps nobody waiting for it."""
+
+        async def tidy() -> None:
+            kept = self.main.keep_draft()
+            if kept is not None:
+                await kept
+            await self.main.purge_deleted()
+
+        try:
+            await asyncio.wait_for(tidy(), _TIDY_S)
+        except Exception as error:
+            self.log.error(f"not tidied: {error}")
         self.exit()

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT_S = 0.6
 
 
+def in_browser() -> bool:
+    """Whether this process draws for a browser: `web.py` starts it so, through textual-serve."""
+    return "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
+
+
 def launch(
     home: str | os.PathLike[str] | None,
     *,
@@ -26,19 +31,25 @@ def launch(
     debug: bool,
 ) -> int:
     """See `claw_app.run`."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not in_browser() and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "The chat needs a terminal, and input or output is not one. "
             'Use `claw-local ask "..."` in pipes and scripts, or run this in a terminal.'
         )
+    if os.environ.get("NO_COLOR") == "":
+        # Empty means unset (no-color.org); the libraries look only whether it is there.
+        del os.environ["NO_COLOR"]
+    from claw_local.paths import locate
+
     from .app import ClawApp
+    from .themes import Look
 
     def open_assistant() -> Assistant:
         from claw_local.assistant import Assistant
 
         return Assistant.open(home, model=model, settings=settings)
 
-    app = ClawApp(open_assistant, chat_id=chat_id, debug=debug)
+    app = ClawApp(open_assistant, chat_id=chat_id, debug=debug, look=Look(locate(home)))
     app.run()
     return leave(app.take_assistant(), app.return_code or 0, app.opening_error)
 

@@ -23,6 +23,7 @@ _UNFINISHED = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # Numeric references that Markdown would turn back into such characters.
 _REFERENCE = re.compile(r"&#(?:x0*(?:d|202[a-e]|206[6-9])|0*(?:13|823[4-8]|829[4-7]));", re.IGNORECASE)
+_LINE_END = re.compile("[\r\u2028\u2029]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SHOWN_CHARACTERS = 6000
 _SHOWN_LINES = 60
@@ -31,7 +32,8 @@ _SHOWN_LINES = 60
 def clean(text: str) -> str:
     """Take out what could drive a terminal: escape sequences, control characters, lone surrogates. Keep \\n, \\t."""
     text = _SEQUENCE.sub("", text.replace("\r\n", "\n"))
-    text = _CONTROL.sub("", text.replace("\r", "\n"))
+    # Line and paragraph separators too: Markdown does not count them as line ends, Python does.
+    text = _CONTROL.sub("", _LINE_END.sub("\n", text))
     return _SURROGATE.sub("\ufffd", _REFERENCE.sub("\ufffd", text))
 
 
@@ -79,9 +81,16 @@ def local_time(stamp: str) -> datetime:
 
 
 def day_name(stamp: str, today: date) -> str:
-    """The heading a chat is listed under: Today, Yesterday or Earlier."""
-    days = (today - local_time(stamp).date()).days
-    return "Today" if days <= 0 else "Yesterday" if days == 1 else "Earlier"
+    """The heading a chat is listed under: Today, Yesterday, Friday, 21 November, 21 November 2025."""
+    day = local_time(stamp).date()
+    days = (today - day).days
+    if days <= 1:
+        return "Today" if days <= 0 else "Yesterday"
+    if days < 7:
+        return f"{day:%A}"
+    if day.year <= 1970:  # what `local_time` makes of a time it cannot read
+        return "Earlier"
+    return f"{day.day} {day:%B}" if day.year == today.year else f"{day.day} {day:%B %Y}"
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -1,11 +1,70 @@
-"""The colours. Textual's own themes stay available beside these two."""
+"""The colours: ours, the person's own, and which were chosen. It must never know what is painted with them.
+
+Every text colour stands out from every ground it is used on by at least 4.5 to 1 (WCAG 2.2, 1.4.3), in the theme of
+high contrast by at least 7 to 1.
+"""
 
 from __future__ import annotations
 
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-DARK = Theme(
-    name="claw-dark",
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from claw_local.paths import Paths
+
+VARIABLE = "CLAW_LOCAL_APP__THEME"
+_COLOURS = (
+    *("primary", "secondary", "accent", "foreground", "background", "surface", "panel", "boost"),
+    *("success", "warning", "error"),
+)
+
+
+def _theme(
+    name: str, *, dark: bool, quiet: str, chosen: tuple[str, str], edge: tuple[str, str], **colours: str
+) -> Theme:
+    """A whole theme from its colours.
+
+    Args:
+        quiet: text that stands back. chosen: text and ground of what the cursor is on. edge: of borders and scrollbars,
+            at rest and under the mouse.
+    """
+    background, primary = colours["background"], colours["primary"]
+    return Theme(
+        name=name,
+        dark=dark,
+        variables={
+            "footer-background": background,
+            "footer-key-foreground": primary,
+            "footer-description-foreground": quiet,
+            "block-cursor-foreground": chosen[0],
+            "block-cursor-background": chosen[1],
+            "block-cursor-text-style": "none",
+            "block-cursor-blurred-background": colours["panel"],
+            "block-cursor-blurred-foreground": colours["foreground"],
+            "border-blurred": edge[0],
+            "scrollbar": edge[0],
+            "scrollbar-hover": edge[1],
+            "scrollbar-active": primary,
+            "scrollbar-background": background,
+            "scrollbar-background-hover": background,
+            "scrollbar-background-active": background,
+            "quiet": quiet,
+        },
+        **cast("dict[str, Any]", colours),
+    )
+
+
+DARK = _theme(
+    "claw-dark",
+    dark=True,
     primary="#e8835f",
     secondary="#7fa8d1",
     accent="#f0b67f",
@@ -16,56 +75,142 @@ DARK = Theme(
     success="#8cc084",
     warning="#e5c07b",
     error="#e5707a",
-    dark=True,
-    variables={
-        "footer-background": "#14161b",
-        "footer-key-foreground": "#e8835f",
-        "footer-description-foreground": "#8a92a0",
-        "block-cursor-background": "#3a2a26",
-        "block-cursor-foreground": "#f0b67f",
-        "block-cursor-text-style": "none",
-        "block-cursor-blurred-background": "#232832",
-        "block-cursor-blurred-foreground": "#d9dde5",
-        "border-blurred": "#2d333f",
-        "scrollbar": "#2d333f",
-        "scrollbar-hover": "#4a5262",
-        "scrollbar-active": "#e8835f",
-        "scrollbar-background": "#14161b",
-        "scrollbar-background-hover": "#14161b",
-        "scrollbar-background-active": "#14161b",
-        "quiet": "#7d8594",
-    },
+    quiet="#8a92a0",
+    chosen=("#f0b67f", "#3a2a26"),
+    edge=("#2d333f", "#4a5262"),
 )
 
-LIGHT = Theme(
-    name="claw-light",
-    primary="#b3472a",
-    secondary="#2f6690",
-    accent="#8a5a1f",
+LIGHT = _theme(
+    "claw-light",
+    dark=False,
+    primary="#a63f24",
+    secondary="#2b5f88",
+    accent="#7d5119",
     foreground="#24272d",
     background="#fbf9f6",
     surface="#f3efe9",
     panel="#e9e4dc",
-    success="#2f7a3d",
-    warning="#8a6100",
+    success="#286a34",
+    warning="#7a5600",
     error="#b3261e",
-    dark=False,
-    variables={
-        "footer-background": "#fbf9f6",
-        "footer-key-foreground": "#b3472a",
-        "footer-description-foreground": "#6b6f78",
-        "block-cursor-background": "#f3d9cf",
-        "block-cursor-foreground": "#7d2c15",
-        "block-cursor-text-style": "none",
-        "block-cursor-blurred-background": "#e9e4dc",
-        "block-cursor-blurred-foreground": "#24272d",
-        "border-blurred": "#d5cec3",
-        "scrollbar": "#d5cec3",
-        "scrollbar-hover": "#b9b0a2",
-        "scrollbar-active": "#b3472a",
-        "scrollbar-background": "#fbf9f6",
-        "scrollbar-background-hover": "#fbf9f6",
-        "scrollbar-background-active": "#fbf9f6",
-        "quiet": "#6b6f78",
-    },
+    quiet="#5d616a",
+    chosen=("#7d2c15", "#f3d9cf"),
+    edge=("#d5cec3", "#b9b0a2"),
 )
+
+CONTRAST = _theme(
+    "claw-contrast",
+    dark=True,
+    primary="#ffd23f",
+    secondary="#8fd0ff",
+    accent="#ffb86b",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#0b0b0b",
+    panel="#1c1c1c",
+    success="#7dff8a",
+    warning="#ffe27a",
+    error="#ff9d9d",
+    quiet="#cfcfcf",
+    chosen=("#000000", "#ffd23f"),
+    edge=("#9a9a9a", "#ffffff"),
+)
+
+OURS = (DARK, LIGHT, CONTRAST)
+
+
+class Look:
+    """Which themes there are beside Textual's own, and the one the person chose.
+
+    Reads a settings file and a folder, both small: the first paint is in the chosen colours already.
+
+    Attributes:
+        themes: ours and the person's, by name.
+        chosen: the one to begin with.
+        problems: sentences about files that are no themes.
+    """
+
+    def __init__(self, paths: Paths | None = None) -> None:
+        self.themes = {theme.name: theme for theme in OURS}
+        self.problems: list[str] = []
+        if paths is not None:
+            self._read_own(paths.themes)
+        self.chosen = (_chosen(paths) if paths is not None else "") or DARK.name
+
+    def dress(self, app: App[Any]) -> None:
+        """Make the themes known to an app and put the chosen one on."""
+        for theme in self.themes.values():
+            app.register_theme(theme)
+        if self.chosen not in app.available_themes:
+            self.problems.append(
+                f"There is no theme {self.chosen}, so the app wears {DARK.name}. There are: "
+                f"{', '.join(sorted(app.available_themes))}."
+            )
+            self.chosen = DARK.name
+        app.theme = self.chosen
+
+    def _read_own(self, folder: Path) -> None:
+        try:
+            files = sorted(folder.glob("*.toml"))
+        except OSError:
+            files = []
+        for file in files:
+            try:
+                theme = own_theme(file.stem, tomllib.loads(file.read_text("utf-8")))
+            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValueError) as error:
+                self.problems.append(f"The theme {file} was left out: {error}.")
+            else:
+                self.themes[theme.name] = theme
+
+
+def own_theme(name: str, content: Mapping[str, Any]) -> Theme:
+    """A theme from a person's TOML file: `dark = true`, colours by name, and a table `variables`.
+
+    Only `primary` must be there; what is left out comes from Textual, as in its own themes.
+
+    Raises:
+        ValueError: what is wrong with it, in words.
+    """
+    if name in {theme.name for theme in OURS}:
+        raise ValueError("the app has a theme of that name; give the file another name")
+    values = dict(content)
+    dark, variables = values.pop("dark", True), values.pop("variables", {})
+    if not isinstance(dark, bool):
+        raise ValueError("dark is true or false")
+    if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
+        raise ValueError("variables is a table of texts")
+    if "primary" not in values:
+        raise ValueError('it has no primary colour, for example: primary = "#e8835f"')
+    for key, colour in values.items():
+        if key not in _COLOURS:
+            raise ValueError(f"there is no colour called {key}; there are {', '.join(_COLOURS)}")
+        _parsed(key, colour)
+    if "quiet" in variables:
+        _parsed("variables.quiet", variables["quiet"])
+    return Theme(name=name, dark=dark, variables=variables, **values)
+
+
+def variable_defaults(theme: Theme) -> dict[str, str]:
+    """What our styles use beside Textual's variables, for themes that do not set it."""
+    colours = theme.to_color_system().generate()
+    foreground, background = Color.parse(colours["foreground"]), Color.parse(colours["background"])
+    return {"quiet": background.blend(foreground, 0.7).hex}
+
+
+def _parsed(key: str, colour: object) -> Color:
+    try:
+        return Color.parse(colour if isinstance(colour, str) else "")
+    except ColorParseError as error:
+        raise ValueError(f"{key} is not a colour: {colour!r}; write it like #e8835f") from error
+
+
+def _chosen(paths: Paths) -> str:
+    """The setting app.theme, read without the settings' machinery; what is wrong with the file is said elsewhere."""
+    for name, value in os.environ.items():
+        if name.upper() == VARIABLE:
+            return value
+    try:
+        chosen = tomllib.loads(paths.settings.read_text("utf-8")).get("app", {}).get("theme", "")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError):
+        return ""
+    return chosen if isinstance(chosen, str) else ""

@@ -72,11 +72,10 @@ class ScriptedAssistant(Assistant):
         self.loading.set()
         self.engine = ScriptedEngine(self.script, self.pause_s)
 
-    def _loaded_engine(self) -> ScriptedEngine:  # type: ignore[override]
+    def _open_engine(self, source: object) -> ScriptedEngine:  # type: ignore[override]
         self.loading.wait(20)
         if self.load_error is not None:
             raise self.load_error
-        self._engine = self.engine  # type: ignore[assignment]
         return self.engine
 
     @property

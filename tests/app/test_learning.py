@@ -11,9 +11,12 @@ import pytest
 from claw_app.app import ClawApp
 from claw_app.screens.ask import Confirm
 from claw_app.widgets.learn_bar import LearnBar
+from claw_app.widgets.status_line import StatusLine, bar
 from claw_local.errors import LearnError
 from claw_local.idle.job import LearnResult, Progress
-from claw_local.idle.learning import Learning
+from claw_local.idle.learning import Learning, LearnStatus
+from claw_local.store import Hint
+from claw_local.store import Run as StoredRun
 
 Until = Callable[..., Any]
 RESULT = LearnResult(
@@ -101,3 +104,54 @@ async def test_leaving_during_a_run_asks_first_and_then_stops_it(app: ClawApp, r
         await pilot.pause(0.1)
         assert app.leaving
         assert run.cancel.is_set()  # type: ignore[union-attr]
+
+
+async def test_a_run_of_another_program_is_shown_and_f5_says_that_it_cannot_stop_it(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    run_id = scripted.store.runs.begin()
+    scripted.store.runs.progress(run_id, "training", 0.25, "step 2 of 8")
+    async with app.run_test(size=(80, 24)) as pilot:
+        bar_line = app.main.query_one(LearnBar)
+        await until(pilot, lambda: bar_line.display)
+        assert "step 2 of 8" in str(bar_line.query_one("#phase").render())
+        assert "begun elsewhere" in str(bar_line.query_one("#learn-stop").render())
+        assert "25%" in str(app.main.status.render())
+        await pilot.press("f5")
+        await until(pilot, lambda: "F5 stops only runs that were started here" in said(app))
+        assert app.main.stop_learning is None
+        scripted.store.runs.finish(run_id, "done", result={})
+        await until(pilot, lambda: not bar_line.display, 5)
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (
+            120,
+            "Llama-3.2-1B-Instruct.Q4_K_M · training ▰▰▰▰▱▱▱▱ 50% · learning on · "
+            "3 corrections waiting · adapter 12 · 2 hints",
+        ),
+        (
+            100,
+            "Llama-3.2-1B-Instruct.Q4_K_M · training ▰▰▰▰▱▱▱▱ 50% · learning on · 3 waiting · adapter 12",
+        ),
+        (78, "Llama-3.2-1B-… · ▰▰▰▰▱▱▱▱ 50% · learning on · 3 waiting · adapter 12"),
+        (66, "Llama-3.2-1B-… · ▰▰▰▰▱▱▱▱ 50% · learn on · 3 waiting · adapter 12"),
+    ],
+)
+async def test_a_narrow_status_line_uses_shorter_words_and_loses_nothing_that_matters(
+    app: ClawApp, width: int, expected: str, until: Until
+) -> None:
+    hint = Hint(1, "x", None, None, "everywhere", "active", 0, "")
+    run = StoredRun(1, None, "running", "training", 0.5, "", "", {}, "", "")
+    state = LearnStatus(True, 3, 0, 0, (hint, hint), 12, run)
+    async with app.run_test(size=(width + 2, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        line = app.main.query_one(StatusLine)
+        line.model, line.state = "Llama-3.2-1B-Instruct.Q4_K_M", state
+        assert str(line.render()) == expected
+
+
+def test_a_bar_never_leaves_its_cells() -> None:
+    assert [bar(-1, 4), bar(0.5, 4), bar(7, 4)] == ["▱▱▱▱", "▰▰▱▱", "▰▰▰▰"]

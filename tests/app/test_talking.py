@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import Markdown
 
 from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Bubble, Notice, Question
@@ -33,8 +32,8 @@ def said(app: ClawApp) -> list[str]:
 
 async def test_the_first_start_says_what_it_is_in_four_lines(app: ClawApp, scripted: Any, until: Until) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: any("claw-local" in str(welcome.render()) for welcome in app.main.query(Welcome)))
-        lines = str(app.main.query_one(Welcome).render()).splitlines()
+        await until(pilot, lambda: any("claw-local" in welcome.text for welcome in app.main.query(Welcome)))
+        lines = app.main.query_one(Welcome).text.splitlines()
         assert len(lines) == 4
         assert "Learning is off" in lines[2]
         assert str(scripted.paths.data) in lines[3]
@@ -65,7 +64,7 @@ async def test_what_streams_is_what_is_stored_and_what_is_drawn(app: ClawApp, sc
         await send(pilot, app, "hi")
         await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
         bubble = app.main.transcript.replies()[0]
-        assert bubble.query_one(Markdown).source == "".join(scripted.engine.script) == bubble.raw
+        assert bubble.body.source == "".join(scripted.engine.script) == bubble.raw
         assert scripted.messages(app.main.chat_id)[1].content == bubble.raw
         assert bubble.message_id == scripted.messages(app.main.chat_id)[1].id
 
@@ -112,7 +111,7 @@ async def test_a_second_message_waits_in_the_field_until_the_reply_is_there(
 
 
 async def test_a_reply_goes_on_while_another_chat_is_open(app: ClawApp, scripted: Any, until: Until) -> None:
-    scripted.engine.script, scripted.engine.pause_s = [f"{number} " for number in range(60)], 0.01
+    scripted.engine.script, scripted.engine.pause_s = [f"{number} " for number in range(200)], 0.01
     async with app.run_test() as pilot:
         await send(pilot, app, "count")
         await until(pilot, lambda: app.main.transcript.replies() and app.main.transcript.replies()[0].raw)
@@ -125,7 +124,7 @@ async def test_a_reply_goes_on_while_another_chat_is_open(app: ClawApp, scripted
         await pilot.pause()
         whole = "".join(scripted.engine.script)
         assert [bubble.raw for bubble in app.main.transcript.replies()] == [whole]
-        assert app.main.transcript.replies()[0].query_one(Markdown).source == whole
+        assert app.main.transcript.replies()[0].body.source == whole
 
 
 async def test_a_reply_that_fails_says_so_and_gives_the_text_back(app: ClawApp, scripted: Any, until: Until) -> None:

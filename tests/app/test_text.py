@@ -75,7 +75,9 @@ def test_chats_are_grouped_by_the_local_day() -> None:
     today = date(2026, 3, 10)
     assert day_name("2026-03-10T12:00:00+00:00", today) == "Today"
     assert day_name("2026-03-09 12:00:00", today) == "Yesterday"
-    assert day_name("2025-01-01T12:00:00Z", today) == "Earlier"
+    assert day_name("2026-03-06T12:00:00Z", today) == "Friday"
+    assert day_name("2026-01-21T12:00:00Z", today) == "21 January"
+    assert day_name("2025-01-01T12:00:00Z", today) == "1 January 2025"
     assert day_name("not a time", today) == "Earlier"
 
 

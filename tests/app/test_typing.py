@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import select
+import signal
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
 from textual import events
+from textual._cells import cell_len
 
 from claw_app.app import ClawApp
+from claw_app.screens.typing import editor_command
+from claw_local.errors import UsageError
+from claw_local.signals.attached import own_words
 
 Until = Callable[..., Any]
 
@@ -17,8 +29,22 @@ async def test_enter_sends_and_empties_the_field(app: ClawApp, scripted: Any, un
     async with app.run_test() as pilot:
         await pilot.press("h", "i", "enter")
         await until(pilot, lambda: scripted.engine.asked)
-        assert scripted.engine.asked == ["hi"]
+        assert scripted.engine.asked[0] == "hi"
         assert app.main.composer.text == ""
+
+
+async def test_what_is_typed_before_the_field_is_there_is_not_lost(app: ClawApp, scripted: Any, until: Until) -> None:
+    first_screen = app.get_default_screen
+
+    def typing_begins() -> Any:
+        for key in ("h", "i", "enter"):
+            app.post_message(events.Key(key, key if len(key) == 1 else "\r"))
+        return first_screen()
+
+    app.get_default_screen = typing_begins  # type: ignore[method-assign]
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: scripted.engine.asked)
+        assert scripted.engine.asked[0] == "hi"
 
 
 async def test_ctrl_j_and_shift_enter_begin_a_new_line_and_the_field_grows(app: ClawApp) -> None:
@@ -44,13 +70,15 @@ async def test_a_paste_of_a_megabyte_costs_nothing_and_is_sent_whole(app: ClawAp
     paste = "0123456789abcde\n" * 65_536
     async with app.run_test() as pilot:
         composer = app.main.composer
-        started = time.perf_counter()
+        started = time.process_time()
         composer.post_message(events.Paste(paste))
         await pilot.pause()
         await pilot.press("!", "enter")
-        assert time.perf_counter() - started < 1.5
+        assert time.process_time() - started < 1.5
         await until(pilot, lambda: scripted.engine.asked)
-        assert scripted.engine.asked == [paste.strip() + "\n!"] or scripted.engine.asked == [paste + "!"]
+        # It is somebody else's text: it goes out fenced, so that nothing in it is taken for a wish.
+        assert scripted.engine.asked[0] == f"````attached pasted text\n{paste}````\n\n!"
+        assert own_words(scripted.engine.asked[0]) == "!"
 
 
 async def test_a_short_paste_is_cleaned_and_put_in_as_it_is(app: ClawApp) -> None:
@@ -92,4 +120,136 @@ async def test_enter_never_overtakes_letters_typed_just_before_it(app: ClawApp, 
             app.post_message(events.Key(letter, letter))
         app.post_message(events.Key("enter", "\r"))
         await until(pilot, lambda: scripted.engine.asked)
-        assert scripted.engine.asked == ["fast"]
+        assert scripted.engine.asked[0] == "fast"
+
+
+async def test_up_brings_back_what_was_sent_in_other_chats_and_before_a_restart(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    for text in ("in March", "in April", "in April"):
+        assert scripted.ask(text).text
+    hidden = scripted.ask("in a deleted chat").chat_id
+    scripted.history.delete(hidden)
+    async with app.run_test() as pilot:
+        composer = app.main.composer
+        await until(pilot, lambda: composer._sent)
+        await pilot.press("up")
+        assert composer.text == "in April"
+        await pilot.press("up")
+        assert composer.text == "in March"
+        await pilot.press("up", "down", "down")
+        assert composer.text == ""
+
+
+async def test_the_keys_of_a_shell_cut_and_put_back(app: ClawApp) -> None:
+    async with app.run_test() as pilot:
+        composer = app.main.composer
+        await pilot.press(*"one two three", "ctrl+w")
+        assert composer.text == "one two "
+        await pilot.press("ctrl+a", "ctrl+k")
+        assert composer.text == ""
+        await pilot.press("ctrl+y", "alt+b", "alt+d")
+        assert composer.text == "one  "
+        await pilot.press("ctrl+y")
+        assert composer.text == "one two "
+        await pilot.press("ctrl+u", "ctrl+z")
+        assert composer.text == "one two "
+        await pilot.press("ctrl+y")
+        assert composer.text == " "
+
+
+async def test_editing_keys_never_overtake_letters_typed_around_them(app: ClawApp) -> None:
+    async with app.run_test() as pilot:
+        for key in ("a", "b", "ctrl+w", "c", "d", "ctrl+a", "x"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause(0.2)
+        assert app.main.composer.text == "xcd"
+
+
+async def test_wide_characters_and_emoji_take_the_room_they_need(app: ClawApp) -> None:
+    async with app.run_test(size=(40, 24)) as pilot:
+        composer = app.main.composer
+        width = composer.wrap_width
+        composer.text = "日" * (width // 2)
+        await pilot.pause()
+        assert composer.wrapped_document.height == 1
+        composer.text = "日" * (width // 2 + 1)
+        await pilot.pause()
+        assert composer.wrapped_document.height == 2
+        composer.text = "👍🏽é한"
+        composer.move_cursor(composer.document.end)
+        await pilot.pause()
+        assert composer.cursor_screen_offset.x - composer.content_region.x == cell_len("👍🏽é한")
+        assert cell_len("👍🏽é한") == 5
+
+
+async def test_a_draft_of_own_long_text_comes_back_as_a_label_and_is_sent_as_it_was(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    text = "word " * 2000
+    async with app.run_test() as pilot:
+        app.main.composer.restore(text)
+        assert app.main.composer.text == "[text 1 · 10,000 characters]"
+        await pilot.press("enter")
+        await until(pilot, lambda: scripted.engine.asked)
+        assert scripted.engine.asked[0] == text
+
+
+def test_the_editor_is_the_persons_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", f"'{sys.executable}' -i")
+    monkeypatch.delenv("VISUAL", raising=False)
+    assert editor_command() == [sys.executable, "-i"]
+    monkeypatch.setenv("VISUAL", "no-such-editor")
+    with pytest.raises(UsageError, match=r"\$VISUAL names no-such-editor"):
+        editor_command()
+
+
+async def test_without_a_terminal_the_editor_is_refused_and_the_text_stays(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press(*"kept", "ctrl+x")
+        await until(pilot, lambda: any("only be opened in a terminal" in n.message for n in app._notifications))
+        assert app.main.composer.text == "kept"
+
+
+def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path: Path) -> None:
+    editor = tmp_path / "editor.py"
+    editor.write_text(
+        "import pathlib, sys\n"
+        "file = pathlib.Path(sys.argv[1])\n"
+        f"pathlib.Path({str(tmp_path / 'seen')!r}).write_text(file.read_text())\n"
+        "file.write_text('/rename edited\\n')\n",
+        "utf-8",
+    )
+    environment = {
+        **os.environ,
+        "CLAW_LOCAL_HOME": str(tmp_path / "home"),
+        "VISUAL": f"{sys.executable} {editor}",
+        "TERM": "xterm-256color",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "claw_local", "chat"], environment)
+    screen = b""
+
+    def wait_for(true: Callable[[], bool], keys: bytes) -> None:
+        nonlocal screen
+        os.write(terminal, keys)
+        end = time.monotonic() + 60
+        while not true():
+            assert time.monotonic() < end, screen[-2000:]
+            if select.select([terminal], [], [], 0.05)[0]:
+                screen += os.read(terminal, 65536)
+
+    try:
+        wait_for(lambda: b"Ask anything" in screen, b"")
+        wait_for((tmp_path / "seen").exists, b"draft\x18")
+        assert (tmp_path / "seen").read_text() == "draft"
+        # What the editor saved is in the field: Enter carries the command out, which says what is missing.
+        wait_for(lambda: b"/rename edited" in screen, b"")
+        wait_for(lambda: b"still empty" in screen, b"\r")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+    assert not list(Path(tempfile.gettempdir()).glob("claw-local-*/message.md"))

@@ -13,37 +13,62 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
+from textual.widgets import Footer, Input, TextArea
 
+from ..branch import Branch
 from ..commands import bindings
-from ..talk import LiveReply
-from ..text import one_line
-from ..widgets.bubbles import Bubble, Question
-from ..widgets.chat_list import ChatList
+from ..widgets.bubbles import Bubble
+from ..widgets.chat_list import ChatList, Sidebar
 from ..widgets.composer import Composer
 from ..widgets.learn_bar import LearnBar
 from ..widgets.status_line import StatusLine
 from ..widgets.top_bar import TopBar
 from ..widgets.transcript import Transcript
-from .ask import AskLine, Confirm
+from ..widgets.undo_line import UndoLine
+from .branches import BranchActions
+from .chats import ChatActions
+from .compare import CompareActions
+from .drafts import Drafts
+from .first_start import FirstStart
 from .learning import LearningActions
 from .replies import ReplyActions
+from .talking import Talking
+from .typing import TypingActions
 
 if TYPE_CHECKING:
-    from claw_local.assistant import Assistant, Reply
-    from claw_local.store import Signal
+    from claw_local.assistant import Assistant
+    from claw_local.store import Chat, Signal
 
     from ..app import ClawApp
 
 STATUS_EVERY_S = 2.0
 WIDE = 100
+DAY_S = 86_400
+LISTED = 1000
+"""Most chats in the list; search finds those beyond it."""
+INCOGNITO = (
+    "Incognito. Nothing said here is stored or learned from, and it is gone when you leave this chat. "
+    "The assistant is the one you know: its adapter and your hints are in use."
+)
 
 
-class ChatScreen(ReplyActions, LearningActions, Screen[None]):
+class ChatScreen(
+    Talking,
+    ChatActions,
+    Drafts,
+    ReplyActions,
+    BranchActions,
+    CompareActions,
+    LearningActions,
+    TypingActions,
+    FirstStart,
+    Screen[None],
+):
     """One open chat, the list of the others, and a field to type in."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(),
+        Binding("ctrl+z", "undo_delete_key", "Undo delete", show=False, priority=True),
         Binding("j,down", "step(1)", "Next reply", show=False),
         Binding("k,up", "step(-1)", "Previous reply", show=False),
     ]
@@ -59,9 +84,8 @@ class ChatScreen(ReplyActions, LearningActions, Screen[None]):
     def __init__(self, chat_id: int | None = None) -> None:
         super().__init__()
         self.chat_id = chat_id
-        self.live: LiveReply | None = None
-        self.sending = False
-        self._live_bubble: Bubble | None = None
+        self.deleted = []
+        self.private: Assistant | None = None
         self._visit = 0
         # Set once the first chat is shown; what is sent before that is shown at once and joins it.
         self._ready = asyncio.Event()
@@ -74,10 +98,11 @@ class ChatScreen(ReplyActions, LearningActions, Screen[None]):
     def compose(self) -> ComposeResult:
         yield TopBar()
         with Horizontal(id="middle"):
-            yield ChatList()
+            yield Sidebar()
             with Vertical(id="talk"):
                 yield Transcript()
                 yield LearnBar()
+                yield UndoLine()
                 yield Composer()
         yield StatusLine()
         yield Footer(compact=True, show_command_palette=False)
@@ -85,6 +110,7 @@ class ChatScreen(ReplyActions, LearningActions, Screen[None]):
     def on_mount(self) -> None:
         self.transcript = self.query_one(Transcript)
         self.composer = self.query_one(Composer)
+        self.sidebar = self.query_one(Sidebar)
         self.chats = self.query_one(ChatList)
         self.status = self.query_one(StatusLine)
         self.top = self.query_one(TopBar)
@@ -97,21 +123,35 @@ class ChatScreen(ReplyActions, LearningActions, Screen[None]):
         if scroll_visible and isinstance(widget, Bubble):
             self.call_after_refresh(widget.show_end)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Ctrl+Z undoes what was typed, where something was; else it brings back the last deleted chat."""
+        if action == "undo_delete_key":
+            if self.focused is self.composer:
+                return bool(self.deleted) and not self.typed
+            return bool(self.deleted) and not isinstance(self.focused, Input | TextArea)
+        return super().check_action(action, parameters)
+
     def _start(self) -> None:
+        self.claw.take_typed_ahead()
         self.run_worker(self._begin(), exit_on_error=self.claw.debug_errors)
 
     async def _begin(self) -> None:
-        assistant = await self.claw.open()
-        if assistant is None:
+        home = await self.claw.open()
+        if home is None:
             return
-        assistant.on_judged(self._hear)
-        await self.open_chat(self.chat_id)
+        home.on_judged(self._hear)
+        try:
+            await self.open_chat(self.chat_id)
+        except Exception as error:  # Whatever it was: the person can still talk.
+            self.claw.fail(error)
         self._ready.set()
+        # What an app that was killed had deleted: nobody will want it back any more.
+        await self.claw.quick(home.history.purge, older_than_s=DAY_S)
         await self.refresh_status()
         self.set_interval(STATUS_EVERY_S, self.poll_status)
         self.status.model = "loading the model …"
         try:
-            info = await self.claw.background.slow(assistant.load)
+            info = await self.claw.background.slow(home.load)
         except Exception as error:
             self.status.model, self.status.trouble = "no model", True
             await self.transcript.note(self.claw.sentence(error), error=True)
@@ -122,201 +162,123 @@ class ChatScreen(ReplyActions, LearningActions, Screen[None]):
     def _hear(self, signal: Signal) -> None:
         self.post_message(self.Judged(signal))
 
-    # Chats
+    # Which chat is open
 
-    async def open_chat(self, chat_id: int | None) -> None:
-        """Show a chat; None shows a new one, which exists only once something is said in it."""
-        assistant = await self.claw.assistant()
-        self._visit += 1
-        visit = self._visit
-        self._live_bubble, self.chat_id = None, chat_id
-        chats = await self.claw.quick(assistant.chats)
-        if chats is None or visit != self._visit:
-            return
-        self.chats.fill(chats, chat_id)
-        self.top.set_title(self.chats.title_of(chat_id) if chat_id is not None else "")
-        if chat_id is None:
-            if self.sending and not self._ready.is_set():
-                return
-            learning = bool(await self.claw.quick(lambda: assistant.learn.enabled))
-            await self.transcript.welcome(first=not chats, learning=learning, home=str(assistant.paths.data))
-            return
-        messages = await self.claw.quick(assistant.messages, chat_id)
-        signals = await self.claw.quick(assistant.signals, [message.id for message in messages or ()])
-        if messages is None or visit != self._visit:
-            return
-        live = self.live if self.live is not None and self.live.chat_id == chat_id else None
-        arriving = live.reply.message_id if live is not None and live.reply is not None else None
-        await self.transcript.show([message for message in messages if message.id != arriving], signals or {})
-        if live is not None:
-            await self._watch(live, Bubble(live.text, message_id=arriving or 0, state="streaming"))
-
-    async def _watch(self, live: LiveReply, bubble: Bubble) -> None:
-        """Show a reply that streams on while its chat was out of sight."""
-        await self.transcript.add(bubble)
-        if not live.text:
-            bubble.wait_for(self._waiting_words())
-        self._live_bubble = bubble
-
-    async def refresh_chats(self) -> None:
-        """Show the list as it is now."""
-        assistant = await self.claw.assistant()
-        chats = await self.claw.quick(assistant.chats)
-        if chats is not None:
-            self.chats.fill(chats, self.chat_id)
-            if self.chat_id is not None:
-                self.top.set_title(self.chats.title_of(self.chat_id))
+    @property
+    def incognito(self) -> bool:
+        """Whether the open chat is one that is never stored."""
+        return self.private is not None
 
     def action_new_chat(self) -> None:
         """Begin a new chat."""
-        self.run_worker(self.open_chat(None))
+        self.run_worker(self.go_to(None))
         self.composer.focus()
 
-    def action_toggle_chats(self) -> None:
-        """Show the list and go there; from there, hide it."""
-        if self.chats.display and not self.chats.has_focus:
-            self.chats.focus()
-            return
-        shown = not self.chats.display
-        self.chats.display = shown
-        (self.chats if shown else self.composer).focus()
-
-    @on(ChatList.Chosen)
-    def _chosen(self, event: ChatList.Chosen) -> None:
-        self.run_worker(self.open_chat(event.chat_id))
-        if self.has_class("-narrow"):
-            self.chats.display = False
+    def action_new_incognito(self) -> None:
+        """Begin a chat that is never stored nor learned from."""
+        self.run_worker(self._go_incognito())
         self.composer.focus()
 
-    @on(ChatList.Act)
-    def _act(self, event: ChatList.Act) -> None:
-        self.run_worker(self._rename(event.chat_id) if event.what == "rename" else self._delete(event.chat_id))
-
-    def action_rename_chat(self) -> None:
-        """Rename the open chat."""
-        if self._has_chat():
-            self.run_worker(self._rename(cast(int, self.chat_id)))
-
-    def action_delete_chat(self) -> None:
-        """Delete the open chat, after a question."""
-        if self._has_chat():
-            self.run_worker(self._delete(cast(int, self.chat_id)))
-
-    def _has_chat(self) -> bool:
-        if self.chat_id is None:
-            self.claw.say("This chat is still empty: there is nothing to rename or delete.")
-        return self.chat_id is not None
-
-    async def _rename(self, chat_id: int) -> None:
-        assistant = await self.claw.assistant()
-        title = await self.app.push_screen_wait(AskLine("The chat's new name", self.chats.title_of(chat_id)))
-        if title is not None:
-            await self.claw.quick(assistant.rename_chat, chat_id, one_line(title))
-            await self.refresh_chats()
-
-    async def _delete(self, chat_id: int) -> None:
-        assistant = await self.claw.assistant()
-        question = f"Delete “{self.chats.title_of(chat_id)}” and all its messages? This cannot be undone."
-        if not await self.app.push_screen_wait(Confirm(question, "Delete")):
-            return
-        while self.live is not None and self.live.chat_id == chat_id:
-            self.live.cancel()
-            await asyncio.sleep(0.05)
-        await self.claw.quick(assistant.delete_chat, chat_id)
-        if chat_id == self.chat_id:
+    async def _go_incognito(self) -> None:
+        home = await self.claw.home()
+        private = await self.claw.quick(home.incognito)
+        if private is not None:
+            self.change_draft(None)
+            self._change_assistant(private)
             await self.open_chat(None)
-        else:
-            await self.refresh_chats()
-        await self.refresh_status()
 
-    # Talking
+    async def go_to(self, chat_id: int | None, message_id: int | None = None) -> None:
+        """Go to a stored chat, and to a message in it; None begins a new one. An incognito chat left is gone."""
+        if self.incognito:
+            self.change_draft(chat_id)
+            self._change_assistant(None)
+        await self.open_chat(chat_id, message_id)
 
-    @on(Composer.Sent)
-    def _sent(self, event: Composer.Sent) -> None:
-        if self.sending:
-            self.claw.say("The reply before this one is still being written. Esc stops it.")
+    def _change_assistant(self, private: Assistant | None) -> None:
+        left, self.private = self.private, private
+        self.set_class(private is not None, "-incognito")
+        self.composer.border_title = "incognito" if private is not None else ""
+        if left is not None:
+            self.pending = None
+            self.run_worker(self._forget(left))
+
+    async def _forget(self, private: Assistant) -> None:
+        while (live := self.live) is not None and not live.ended:
+            live.cancel()
+            await asyncio.sleep(0.05)
+        await self.claw.background.slow(private.close)
+
+    async def open_chat(self, chat_id: int | None, message_id: int | None = None) -> None:
+        """Show a chat of the assistant that is spoken to now (the open one: show it again), and jump to a message.
+
+        None shows a new one, which exists only once something is said in it.
+        """
+        assistant = await self.claw.assistant()
+        self._visit += 1
+        visit = self._visit
+        elsewhere = not self.incognito and (chat_id != self._draft_chat or not self._ready.is_set())
+        if elsewhere and self._ready.is_set():
+            self.change_draft(chat_id)
+        self._live_bubble, self.chat_id = None, chat_id
+        chat = await self.claw.quick(assistant.chat, chat_id) if chat_id is not None else None
+        if chat_id is not None and chat is None:
+            await self.open_chat(None)
             return
-        self.sending = True
-        self.composer.accept()
-        self.run_worker(self._talk(event.text), exit_on_error=self.claw.debug_errors)
-
-    async def _talk(self, text: str) -> None:
-        question, bubble = Question(text), Bubble(state="streaming")
-        try:
-            await self._show_sent(question, bubble)
-            if not self._ready.is_set():
-                await self._ready.wait()
-                if not bubble.is_attached:
-                    question, bubble = Question(text), Bubble(state="streaming")
-                    await self._show_sent(question, bubble)
-                self._live_bubble = bubble
-            assistant = await self.claw.assistant()
-            visit, chat_id = self._visit, self.chat_id
-            live = self.live = LiveReply(text, lambda: assistant.stream(text, chat=chat_id), self.claw.background)
-            live.started.add_done_callback(lambda _: self.call_later(self._started, live, visit, bubble))
-            while True:
-                await live.batch()
-                shown = self._live_bubble
-                if shown is not None and shown.is_attached:
-                    await shown.write(live.text[len(shown.raw) :])
-                if live.ended:
-                    break
-            await self._ended(assistant, live, question)
-        finally:
-            self.live, self._live_bubble, self.sending = None, None, False
-
-    async def _show_sent(self, question: Question, bubble: Bubble) -> None:
-        await self.transcript.add(question, bubble)
-        bubble.wait_for(self._waiting_words())
-        self._live_bubble = bubble
-
-    def _waiting_words(self) -> str:
-        return "reading" if self.claw.loaded else "loading the model; the reply begins when it is ready"
-
-    async def _started(self, live: LiveReply, visit: int, bubble: Bubble) -> None:
-        if live.started.cancelled():
+        await self._list(chat)
+        if visit != self._visit:
             return
-        reply: Reply = live.started.result()
-        bubble.message_id = reply.message_id
-        if self.chat_id is None and visit == self._visit:
-            self.chat_id = reply.chat_id
-        await self.refresh_chats()
-
-    async def _ended(self, assistant: Assistant, live: LiveReply, question: Question) -> None:
-        bubble = self._live_bubble if self._live_bubble is not None and self._live_bubble.is_attached else None
-        error, answer, reply = live.error, live.answer, live.reply
-        here = bubble is not None
-        if error is not None:
-            if bubble is not None and not bubble.raw:
-                await bubble.remove()
-                if reply is None:
-                    await question.remove()
-            elif bubble is not None:
-                await bubble.finish("failed")
-            if here:
-                await self.transcript.note(self.claw.sentence(error), error=True)
-            self.claw.fail(error)
-            self.composer.give_back(live.question)
-        elif bubble is not None and answer is not None:
-            detail = f"{answer.completion_tokens} tokens · {answer.total_s:.1f} s · " + (
-                f"adapter {answer.adapter}" if answer.adapter else "base model"
-            )
-            bubble.message_id = answer.message_id
-            await bubble.finish({"cancelled": "interrupted", "length": "cut"}.get(answer.finish_reason, "done"), detail)
-            for notice in dict.fromkeys([*(reply.notices if reply is not None else ()), *answer.notices]):
-                await self.transcript.note(notice)
-        self.claw.loaded = assistant.loaded
-        await self.refresh_chats()
-        await self.refresh_status()
-
-    def action_stop(self) -> None:
-        """Stop the reply that is being written; if there is none, go back to typing."""
-        if self.live is not None:
-            self.live.cancel()
-            if self._live_bubble is not None and not self._live_bubble.raw:
-                self._live_bubble.wait_for("stopping")
+        if elsewhere:
+            draft = chat.draft if chat is not None else await self.claw.quick(assistant.history.draft, None)
+            self.show_draft(chat_id, draft or "")
+        if chat is None:
+            await self._show_new(assistant)
         else:
-            self.composer.focus()
+            await self._show(assistant, chat, message_id, visit)
+
+    async def _show_new(self, assistant: Assistant) -> None:
+        learning = bool(await self.claw.quick(lambda: assistant.learn.enabled))
+        if self.sending and not self._ready.is_set():
+            return
+        if self.incognito:
+            await self.transcript.clear()
+            await self.transcript.note(INCOGNITO)
+        else:
+            first = not self.chats.titles()
+            await self.transcript.welcome(first=first, learning=learning, home=str(assistant.paths.data))
+
+    async def _show(self, assistant: Assistant, chat: Chat, message_id: int | None, visit: int) -> None:
+        live = self.live if self.live is not None and self.live.chat_id == chat.id else None
+        arriving = live.reply.message_id if live is not None and live.reply is not None else None
+        branch = await self.claw.quick(Branch, assistant, chat.id, leave_out=arriving)
+        if branch is not None and message_id is not None and branch.place(message_id) is None:
+            # It is on another branch: that one is shown from now on.
+            await self.claw.quick(assistant.show_version, message_id)
+            await self.claw.quick(branch.refresh)
+        if branch is None or visit != self._visit:
+            return
+        await self.transcript.show(branch, at=message_id)
+        if live is not None:
+            await self._watch(live, Bubble(live.text, message_id=arriving or 0, state="streaming"))
+        if message_id is not None:
+            await self.transcript.reveal(message_id)
+
+    async def refresh_chats(self) -> None:
+        """Show the list, and the open chat's title, as they are now."""
+        assistant = await self.claw.assistant()
+        chat_id = self.chat_id
+        chat = await self.claw.quick(assistant.chat, chat_id) if chat_id is not None else None
+        if chat_id == self.chat_id:
+            await self._list(chat)
+
+    async def _list(self, chat: Chat | None) -> None:
+        home = await self.claw.home()
+        chats = await self.claw.quick(home.chats, limit=LISTED)
+        archived = await self.claw.quick(home.chats, limit=LISTED, archived=True)
+        if chats is not None and archived is not None:
+            self.chats.fill(chats, chat.id if chat is not None and not self.incognito else None, archived)
+            self.top.tell(chat, incognito=self.incognito, pending=self.pending)
+
+    # The rest
 
     @on(Composer.Scrolled)
     def _scrolled(self, event: Composer.Scrolled) -> None:
@@ -332,7 +294,8 @@ class ChatScreen(ReplyActions, LearningActions, Screen[None]):
 
     @on(Judged)
     async def _judged(self, event: Judged) -> None:
-        for bubble in self.transcript.replies():
-            if bubble.message_id == event.signal.message_id:
-                bubble.add_mark(event.signal)
+        if not self.incognito:
+            for bubble in self.transcript.replies():
+                if bubble.message_id == event.signal.message_id:
+                    bubble.add_mark(event.signal)
         await self.refresh_status()

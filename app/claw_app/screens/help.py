@@ -1,59 +1,120 @@
-"""All keys on one page, made from the table of commands."""
+"""All keys, marks and slash commands on one page, made from the table of commands."""
 
 from __future__ import annotations
 
+import textwrap
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from ..commands import GROUPS, key_names
 
-_KEY_WIDTH = 22
-_TYPING = (
-    ("Enter", "Send"),
-    ("Ctrl+J, Shift+Enter", "New line"),
-    ("Up, Down", "What you sent before, from an empty field"),
-    ("PageUp, PageDown", "Scroll the chat"),
-    ("Tab, Shift+Tab", "To the replies and the list, and back"),
-    ("j, k", "Next and previous reply, on a reply"),
-    ("d, r", "Delete and rename, in the list of chats"),
-    ("Ctrl+P", "Everything, by name"),
-    ("Ctrl+C twice, Ctrl+D", "Quit; Ctrl+D from an empty field"),
-)
+_KEY_WIDTH = 21
+_SLASH_WIDTH = 12
+_NARROWEST = 20
+_MORE: dict[str, tuple[tuple[str, str], ...]] = {
+    "Typing": (
+        ("Enter", "Send"),
+        ("Ctrl+J, Shift+Enter", "New line"),
+        ("@ and a path", "Attach a text file; Tab completes, a space after the name takes it"),
+        ("/", "A command by name; two slashes send a message that begins with one"),
+        ("Up, Down", "What you sent before, in any chat, from an empty field"),
+        ("Backspace on a label", "Take the attached file or the long paste away"),
+        ("Ctrl+A, Ctrl+E", "Start and end of the line; Alt+B and Alt+F go by words"),
+        ("Ctrl+U, Ctrl+K", "Cut to the start or the end of the line; Ctrl+W and Alt+D cut a word"),
+        ("Ctrl+Y", "Put back what was cut"),
+        ("Ctrl+Z, Alt+Z", "Undo, redo"),
+        ("Ctrl+D", "Delete; on an empty field quit"),
+    ),
+    "Moving": (
+        ("PageUp, PageDown", "Scroll the chat"),
+        ("Tab, Shift+Tab", "To the messages and the list, and back"),
+        ("j, k", "Next and previous message, on a message"),
+        ("Esc", "Back to typing"),
+        ("Ctrl+P", "Everything, by name"),
+        ("Ctrl+C twice", "Quit"),
+    ),
+    "Marks on a reply": (
+        ("▲", "It was good: you said so, or your next message shows it"),
+        ("▼", "It was not what you wanted; the hint says how it should have been"),
+        ("·", "Neither good nor bad"),
+        ("no mark", "Not judged: nothing was said after it, or learning is off"),
+        ("◂ 2/3 ▸", "The second of three versions; ← and → walk between them"),
+        ("", "Tab to a reply to see who judged it, and why"),
+    ),
+    "Good to know": (
+        ("in tmux", "Ctrl+B is tmux's own: press it twice, or - on the reply"),
+        ("to select text", "Hold Shift while you drag, as in other full-screen programs"),
+        ("your colours", "A TOML file in the folder `themes` beside settings.toml"),
+        ("no colours", "Start with NO_COLOR=1"),
+    ),
+}
 
 
 class Help(ModalScreen[None]):
-    """Any of Esc, F1, ? and q closes it."""
+    """Typing searches; Esc or F1 closes."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,question_mark,q", "dismiss", "Close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1", "dismiss", "Close", show=False),
+        Binding("down", "scroll(1)", show=False),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("pagedown", "scroll(10)", show=False),
+        Binding("pageup", "scroll(-10)", show=False),
+    ]
+    AUTO_FOCUS = "#help-search"
+    DEFAULT_CSS = """
+    Help .dialog { padding: 0 2; max-width: 98%; }
+    Help #help-search { margin: 0; height: 1; border: none; padding: 0; background: $surface; }
+    Help #help-page { height: auto; }
+    Help VerticalScroll { scrollbar-gutter: stable; }
+    """
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog large"):
-            yield Static(Content.assemble(("Keys", "bold $primary"), ("   Esc closes", "$quiet")))
-            with VerticalScroll():
-                yield Static(self._page())
+            yield Static(Content.assemble(("Help", "bold $primary"), ("   Esc closes · arrows scroll", "$quiet")))
+            yield Input(placeholder="Type to search", id="help-search", compact=True)
+            with VerticalScroll(can_focus=False):
+                yield Static(id="help-page")
 
-    def _page(self) -> Content:
-        lines: list[Content] = []
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._draw)
 
-        def add(keys: str, words: str) -> None:
-            lines.append(Content.assemble((f"  {keys:<{_KEY_WIDTH}}", "$secondary"), words))
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._draw()
+        self.query_one(VerticalScroll).scroll_home(animate=False)
 
-        for group, commands in GROUPS.items():
-            lines.append(Content.styled(group, "bold"))
-            for command in commands:
-                add(key_names(command), command.help)
-            lines.append(Content(""))
-        lines.append(Content.styled("Typing and moving", "bold"))
-        for keys, words in _TYPING:
-            add(keys, words)
+    def _draw(self) -> None:
+        place = self.query_one("#help-page", Static)
+        place.update(page(self.query_one(Input).value, place.size.width))
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll the page while the search keeps the focus."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+
+def page(search: str, width: int) -> Content:
+    """The page, or the lines of it in which every word of the search stands; `width` in cells."""
+    words = search.lower().split()
+    lines: list[Content] = []
+    for group in dict.fromkeys([*GROUPS, *_MORE]):
+        rows = [(key_names(command), f"/{command.slash}", command.help) for command in GROUPS.get(group, ())]
+        more = [(keys, "", text) for keys, text in _MORE.get(group, ())]
+        found = [row for row in [*more, *rows] if all(word in f"{group} {' '.join(row)}".lower() for word in words)]
+        if not found:
+            continue
+        lines.append(Content.styled(group, "bold"))
+        slashes = any(slash for _, slash, _ in found)
+        for keys, slash, text in found:
+            keys, name = f"  {keys:<{_KEY_WIDTH}} ", f"{slash:<{_SLASH_WIDTH}} " if slashes else ""
+            margin = len(keys) + len(name)
+            text = f"\n{' ' * margin}".join(textwrap.wrap(text, max(_NARROWEST, width - margin)))
+            lines.append(Content.assemble((keys, "$secondary"), (name, "$accent"), text))
         lines.append(Content(""))
-        lines.append(Content.styled("Marks", "bold"))
-        add("▲  ▼  ·", "A reply was good, bad, neither; Tab to it to see why")
-        add("in tmux", "Press Ctrl+B twice, or - on the reply")
-        return Content("\n").join(lines)
+    return Content("\n").join(lines) if lines else Content.styled("Nothing of that kind. Esc closes.", "$quiet")

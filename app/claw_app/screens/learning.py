@@ -56,7 +56,11 @@ class LearningActions(Screen[None]):
             self.claw.fail(error)
         else:
             self.status.state = state
+            self.query_one(LearnBar).watch_run(state.run)
             self.top.set_learning(state.enabled)
+            if state.notice:
+                self.claw.say(state.notice, title="It learned something wrong", severity="warning", timeout=15)
+                await self.claw.watcher.quick(assistant.learn.noticed)
         finally:
             self._asking -= 1
 
@@ -89,7 +93,26 @@ class LearningActions(Screen[None]):
 
     def action_learn_now(self) -> None:
         """Start a training run; while one is on, ask whether to stop it."""
-        self.run_worker(self._learn() if self.stop_learning is None else self._stop_learning())
+        run = self.status.state.run if self.status.state is not None else None
+        if self.stop_learning is not None:
+            self.run_worker(self._stop_learning())
+        elif run is not None and run.state == "running":
+            self.claw.say(
+                f"Run {run.id} was begun by another program and goes on. F5 stops only runs that were started here; "
+                "stop that one where it was begun."
+            )
+        else:
+            self.run_worker(self._learn())
+
+    def action_learning_view(self) -> None:
+        """Show what was learned: score over time, hints, runs and adapters."""
+        self.run_worker(self._show_learned())
+
+    async def _show_learned(self) -> None:
+        from .learning_view import LearningView
+
+        await self.app.push_screen_wait(LearningView(await self.claw.home()))
+        await self.refresh_status()
 
     async def _stop_learning(self) -> None:
         stop = self.stop_learning

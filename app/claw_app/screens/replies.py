@@ -8,7 +8,7 @@ from textual import on
 from textual.screen import Screen
 
 from ..widgets.bubbles import Bubble
-from .ask import AskLine, AskText
+from .ask import AskLine
 
 if TYPE_CHECKING:
     from ..app import ClawApp
@@ -22,12 +22,10 @@ class ReplyActions(Screen[None]):
 
     if TYPE_CHECKING:
         transcript: Transcript
-        chat_id: int | None
 
         @property
         def claw(self) -> ClawApp: ...
         async def refresh_status(self) -> None: ...
-        async def open_chat(self, chat_id: int | None) -> None: ...
 
     def _reply(self) -> Bubble | None:
         bubble = self.transcript.chosen()
@@ -74,26 +72,45 @@ class ReplyActions(Screen[None]):
         if hint is not None and await self._give(bubble, "bad", hint=hint):
             self.claw.say("The hint is kept, and helps from your next message on.")
 
-    def action_edit(self) -> None:
-        """Write the reply as it should have been."""
-        bubble = self._reply()
-        if bubble is not None:
-            self.run_worker(self._edit(bubble))
-
-    async def _edit(self, bubble: Bubble) -> None:
-        text = await self.app.push_screen_wait(AskText("The reply as you want it", bubble.raw))
-        if text is None or text == bubble.raw.strip():
-            return
-        if await self._give(bubble, None, edit=text):
-            await self.open_chat(self.chat_id)
-            self.claw.say("Your version is kept as an example.")
-
     def action_copy(self) -> None:
-        """Copy the reply to the clipboard."""
+        """Copy the message in focus, or else the last reply."""
+        question = self.transcript.chosen_question()
+        message = question if question is not None else self._reply()
+        if message is None:
+            return
+        self.app.copy_to_clipboard(message.raw)
+        codes = message.body.codes if isinstance(message, Bubble) else []
+        one = (
+            ""
+            if not codes
+            else " 1 copies the code alone."
+            if len(codes) == 1
+            else f" 1–{min(9, len(codes))}: one block of code."
+        )
+        self.claw.say(f"The {'question' if question is not None else 'reply'} is copied.{one}")
+
+    @on(Bubble.CodeCopied)
+    def _code(self, event: Bubble.CodeCopied) -> None:
+        if event.code is None:
+            self.claw.say(f"This reply has no block of code number {event.number}.")
+            return
+        self.app.copy_to_clipboard(event.code)
+        self.claw.say("The code is copied.")
+
+    def action_why(self) -> None:
+        """Show what stood behind the reply."""
         bubble = self._reply()
         if bubble is not None:
-            self.app.copy_to_clipboard(bubble.raw)
-            self.claw.say("The reply is copied.")
+            self.run_worker(self._why(bubble))
+
+    async def _why(self, bubble: Bubble) -> None:
+        from .why import WhyScreen
+
+        assistant = await self.claw.assistant()
+        why = await self.claw.quick(assistant.why, bubble.message_id)
+        if why is not None:
+            await self.app.push_screen_wait(WhyScreen(assistant, why))
+            await self.refresh_status()
 
     @on(Bubble.LinkOpened)
     def _link(self, event: Bubble.LinkOpened) -> None:

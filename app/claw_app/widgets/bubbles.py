@@ -4,32 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
+from ..attachments import folded
 from ..text import clean, excerpt, one_line
 
 if TYPE_CHECKING:
-    from textual.widgets import Markdown
-    from textual.widgets.markdown import MarkdownStream
-
     from claw_local.store import Signal
+
+    from .markdown import ReplyText
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BY_PERSON = ("thumb", "edit", "regenerate")
+_ENDED = {"interrupted": "stopped", "failed": "failed", "cut": "cut at the longest reply allowed"}
+_MARKS = {1: ("▲", "$success", "good"), -1: ("▼", "$error", "bad"), 0: ("·", "$quiet", "neither good nor bad")}
+_BECAUSE = 160
+WALKING: list[BindingType] = [
+    Binding("left", "screen.walk(-1)", "Version before", show=False),
+    Binding("right", "screen.walk(1)", "Next version", show=False),
+]
 
 
-class Question(Static):
-    """What the person said, as they typed it."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(Content(excerpt(clean(text))), classes="question")
+def version_mark(message_id: int, versions: Sequence[int]) -> str:
+    """2/3 for the second of three versions; nothing for the only one."""
+    return f"{versions.index(message_id) + 1}/{len(versions)}" if len(versions) > 1 and message_id in versions else ""
 
 
 class Notice(Static):
@@ -39,13 +46,53 @@ class Notice(Static):
         super().__init__(Content(clean(text)), classes="notice error" if error else "notice")
 
 
+class Question(Static, can_focus=True):
+    """What the person said, as they typed it; below it which version it is, and focused what can be done with it.
+
+    Attributes:
+        message_id: 0 until it is known.
+        raw: the text, cleaned.
+        versions: the ids of all that were asked in this place.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = WALKING
+
+    def __init__(self, text: str, *, message_id: int = 0, versions: Sequence[int] = ()) -> None:
+        self.raw = clean(text)
+        self.message_id, self.versions = message_id, tuple(versions)
+        super().__init__(self._page(), classes="question")
+
+    def tell(self, versions: Sequence[int]) -> None:
+        """It has other versions now."""
+        self.versions = tuple(versions)
+        self.update(self._page())
+
+    def watch_has_focus(self, focused: bool) -> None:
+        """Say what can be done with it, or stop saying it."""
+        super().watch_has_focus(focused)
+        self.update(self._page(focused))
+
+    def _page(self, focused: bool = False) -> Content:
+        text = Content(excerpt(folded(self.raw)))
+        mark = version_mark(self.message_id, self.versions)
+        parts = [Content.styled(f"◂ {mark} ▸", "$accent")] if mark else []
+        if focused and self.message_id:
+            walk = "  ←→ versions" if mark else ""
+            parts.append(Content.styled(f"e say it otherwise  y copy{walk}", "$secondary"))
+        return Content("\n").join([text, Content("  ").join(parts)]) if parts else text
+
+
 class Bubble(Vertical, can_focus=True):
     """A reply: Markdown, and a line below it with its mark. Focused, the line says more.
 
     Attributes:
         message_id: 0 until it is known.
         raw: the reply as text, cleaned.
+        because: what the person said next, which is what the judge went by.
+        versions: the ids of all replies in this place.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = WALKING
 
     @dataclass
     class LinkOpened(Message):
@@ -53,32 +100,47 @@ class Bubble(Vertical, can_focus=True):
 
         href: str
 
-    def __init__(self, text: str = "", *, message_id: int = 0, state: str = "done", detail: str = "") -> None:
+    @dataclass
+    class CodeCopied(Message):
+        """The person wants one block of code; `code` is None if there is none of that number."""
+
+        code: str | None
+        number: int = 0
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        message_id: int = 0,
+        state: str = "done",
+        detail: str = "",
+        versions: Sequence[int] = (),
+    ) -> None:
         super().__init__(classes="reply")
         self.message_id = message_id
         self.raw = clean(text)
-        self.state = state
-        self.detail = detail
+        self.state, self.detail = state, detail
+        self.versions = tuple(versions)
+        self.because = ""
         self._signals: tuple[Signal, ...] = ()
         self._waiting_for = ""
         self._frame = 0
         self._ticker: Timer | None = None
-        self._stream: MarkdownStream | None = None
 
     def compose(self) -> ComposeResult:
         # Imported here: its parser would take a tenth of the time to the first paint, which has no message in it.
-        from textual.widgets import Markdown
+        from .markdown import ReplyText
 
-        yield Markdown(self.raw, open_links=False, classes="body")
+        yield ReplyText(self.raw)
         yield Static(classes="foot")
+
+    @property
+    def body(self) -> ReplyText:
+        """The reply's text on the screen."""
+        return cast("ReplyText", self.query_one(".body"))
 
     def on_mount(self) -> None:
         self._draw_foot()
-
-    async def on_unmount(self) -> None:
-        if self._stream is not None:
-            await self._stream.stop()
-            self._stream = None
 
     def watch_has_focus(self, focused: bool) -> None:
         """Say more, or less, below the reply."""
@@ -87,11 +149,27 @@ class Bubble(Vertical, can_focus=True):
 
     def show_end(self) -> None:
         """Scroll to the line below the reply."""
-        self.query_one(".foot", Static).scroll_visible(animate=False)
+        for foot in self.query(".foot"):
+            foot.scroll_visible(animate=False)
 
-    def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
+    def on_reply_text_link_clicked(self, event: ReplyText.LinkClicked) -> None:
         event.stop()
         self.post_message(self.LinkOpened(event.href))
+
+    def on_reply_text_code_clicked(self, event: ReplyText.CodeClicked) -> None:
+        event.stop()
+        self._copy_code(event.number)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key.isdigit() and event.key != "0":
+            event.stop()
+            self._copy_code(int(event.key))
+
+    def _copy_code(self, number: int) -> None:
+        codes = self.body.codes
+        self.post_message(self.CodeCopied(codes[number - 1] if number <= len(codes) else None, number))
+
+    # Being written
 
     def wait_for(self, what: str) -> None:
         """Show that nothing has come yet, and why."""
@@ -112,24 +190,26 @@ class Bubble(Vertical, can_focus=True):
         self._draw_foot()
 
     async def write(self, text: str) -> None:
-        """Add text that has come."""
+        """Add text that has come. Returns at once: it is drawn when the screen has time."""
         if not text:
             return
         if self._ticker is not None:
             self._stop_waiting()
-        if self._stream is None:
-            body = cast("Markdown", self.query_one(".body"))
-            self._stream = body.get_stream(body)
         self.raw += text
-        await self._stream.write(text)
+        self.body.feed(text)
 
     async def finish(self, state: str, detail: str = "") -> None:
         """No more text comes."""
-        if self._stream is not None:
-            await self._stream.stop()
-            self._stream = None
+        self.body.flush()
         self.state, self.detail = state, detail
         self._stop_waiting()
+
+    # What it was worth
+
+    def tell(self, signals: Sequence[Signal], versions: Sequence[int], because: str = "") -> None:
+        """What is known beside the text has changed."""
+        self.versions, self.because = tuple(versions), because
+        self.mark(signals)
 
     def mark(self, signals: Sequence[Signal]) -> None:
         """Show what the reply was worth. What the person said themselves comes before what the judge thinks."""
@@ -155,35 +235,53 @@ class Bubble(Vertical, can_focus=True):
     def _draw_foot(self) -> None:
         if not self.query(".foot"):  # not composed yet: the mount draws it
             return
+        lines = [Content("  ").join(parts)] if (parts := self._summary()) else []
+        if self.has_focus and self.message_id:
+            if self._signals and self._signals[-1].source == "judge":
+                lines.append(self._reason())
+            keys = "+ good  - bad  h hint  e correct  y copy  r again  c compare  w why"
+            lines.append(Content.styled(keys, "$secondary"))
+            if self.detail:
+                lines.append(Content.styled(self.detail, "$quiet"))
+        foot = self.query_one(".foot", Static)
+        foot.update(Content("\n").join(lines))
+        foot.display = bool(lines)
+
+    def _summary(self) -> list[Content]:
         parts: list[Content] = []
         if self._waiting_for:
             parts.append(Content.styled(_FRAMES[self._frame % len(_FRAMES)], "$primary"))
             parts.append(Content.styled(self._waiting_for, "$quiet"))
-        score = self.score
-        if score is not None:
-            mark, style, word = {1: ("▲", "$success", "good"), -1: ("▼", "$error", "bad")}.get(
-                score, ("·", "$quiet", "neither good nor bad")
-            )
+        if version := version_mark(self.message_id, self.versions):
+            parts.append(Content.styled(f"◂ {version} ▸", "$accent"))
+        if self.score is not None:
+            mark, style, word = _MARKS[max(-1, min(1, self.score))]
             parts.append(Content.styled(mark, f"bold {style}"))
             if self.has_focus:
-                giver = {"judge": "judged by your next message", "edit": "edited by you"}.get(
-                    self._signals[-1].source, "marked by you"
-                )
-                parts.append(Content.styled(f"{word}, {giver}", style))
-        ended = {"interrupted": "stopped", "failed": "failed", "cut": "cut at the longest reply allowed"}.get(
-            self.state
-        )
+                parts.append(Content.styled(f"{word}, {_giver(self._signals[-1])}", style))
+        ended = _ENDED.get(self.state)
         if self.state == "done" and not self.raw.strip():
             ended = "an empty reply"
         if ended:
             parts.append(Content.styled(ended, "$warning"))
         if self.has_focus and self.hint:
             parts.append(Content.styled(f"“{self.hint}”", "italic $accent"))
-        lines = [Content("  ").join(parts)] if parts else []
-        if self.has_focus and self.message_id:
-            more = [Content.styled(self.detail, "$quiet")] if self.detail else []
-            keys = "+ good  - bad  h hint  e edit  y copy"
-            lines.append(Content("   ").join([Content.styled(keys, "$secondary"), *more]))
-        foot = self.query_one(".foot", Static)
-        foot.update(Content("\n").join(lines))
-        foot.display = bool(lines)
+        return parts
+
+    def _reason(self) -> Content:
+        said = one_line(self.because)
+        because = f"because you went on: “{said[:_BECAUSE]}{'…' if len(said) > _BECAUSE else ''}”  " if said else ""
+        return Content.styled(f"{because}+ or - overrules it", "$quiet")
+
+
+def _giver(signal: Signal) -> str:
+    """Who says so, and how sure the judge is."""
+    if signal.source == "judge":
+        sure = max(signal.probabilities.values(), default=0.0)
+        return "says the judge" + (f", {sure:.0%} sure" if sure else "")
+    return {
+        "edit": "you corrected it",
+        "regenerate": "you asked again",
+        "tool": "by what the tool returned",
+        "copy": "you copied it",
+    }.get(signal.source, "marked by you")

@@ -1,16 +1,21 @@
-"""The list of chats at the side, grouped by day. It must never open a chat itself: it says which one was chosen."""
+"""The list of chats at the side, grouped by day, with a filter. It must never open a chat itself: it says which one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.content import Content
+from textual.fuzzy import FuzzySearch
 from textual.message import Message
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from ..text import day_name, one_line
@@ -18,13 +23,63 @@ from ..text import day_name, one_line
 if TYPE_CHECKING:
     from claw_local.store import Chat
 
+_LONGEST_TITLE = 80
+_MOST_TRIES = 5_000
+"""FuzzySearch tries every way to find the letters; beyond this many, a title must hold the words as they are."""
+_ARCHIVE, _SEARCH = "archive", "search"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the list knows about one chat."""
+
+    chat_id: int
+    title: str
+    day: str
+    archived: bool
+    draft: bool
+
+
+class Filter(Input):
+    """The field above the list. Up, Down and Enter work on the list meanwhile."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "move(1)", "Next chat", show=False),
+        Binding("up", "move(-1)", "Previous chat", show=False),
+        Binding("escape", "leave", "Clear", show=False),
+    ]
+
+    class Left(Message):
+        """Esc: the person is done with the filter."""
+
+    @dataclass
+    class Moved(Message):
+        """The person wants the cursor of the list elsewhere."""
+
+        by: int
+
+    def __init__(self) -> None:
+        super().__init__(id="filter", placeholder="/ finds a chat", compact=True, select_on_focus=False)
+
+    def action_move(self, by: int) -> None:
+        """Move the list's cursor."""
+        self.post_message(self.Moved(by))
+
+    def action_leave(self) -> None:
+        """Empty the field and leave it."""
+        self.value = ""
+        self.post_message(self.Left())
+
 
 class ChatList(OptionList):
-    """Newest first; a heading for each day. Enter opens, d deletes, r renames."""
+    """Newest first; a heading for each day. Narrowed by words, the best match comes first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d,delete", "act('delete')", "Delete", show=False),
         Binding("r", "act('rename')", "Rename", show=False),
+        Binding("a", "act('archive')", "Archive", show=False),
+        Binding("c", "act('duplicate')", "Duplicate", show=False),
+        Binding("x", "act('export')", "Export", show=False),
     ]
 
     @dataclass
@@ -35,57 +90,209 @@ class ChatList(OptionList):
 
     @dataclass
     class Act(Message):
-        """The person wants to delete or rename this chat: `what` is "delete" or "rename"."""
+        """The person wants something done with this chat: delete, rename, archive, duplicate, export."""
 
         chat_id: int
         what: str
 
+    @dataclass
+    class SearchWanted(Message):
+        """No title will do: the person wants these words looked for in the messages."""
+
+        words: str
+
     def __init__(self) -> None:
         super().__init__(id="chats", markup=False, compact=True)
-        self._shown: list[tuple[int, str, str]] = []
+        self._rows: list[Row] = []
+        self._current: int | None = None
+        self._words = ""
+        self._archive_open = False
+        self._fuzzy = FuzzySearch()
 
-    def on_mount(self) -> None:
-        self.border_title = "Chats"
+    # What is shown
 
-    def fill(self, chats: Sequence[Chat], current: int | None) -> None:
+    def fill(self, chats: Sequence[Chat], current: int | None, archived: Sequence[Chat] = ()) -> None:
         """Show these chats; nothing is redrawn if nothing has changed."""
         today = date.today()
-        rows = [(chat.id, one_line(chat.title)[:80] or "New chat", day_name(chat.updated_at, today)) for chat in chats]
-        if rows != self._shown:
-            self._shown = rows
-            options: list[Option] = []
-            heading = ""
-            for chat_id, title, day in rows:
-                if day != heading:
-                    heading = day
-                    options.append(Option(Content.styled(day, "bold $quiet"), disabled=True))
-                options.append(Option(Content(title), id=str(chat_id)))
-            if not options:
-                options.append(Option(Content.styled("No chats yet", "$quiet"), disabled=True))
-            self.set_options(options)
-        self.point_at(current)
+        rows = [
+            Row(
+                chat.id,
+                one_line(chat.title)[:_LONGEST_TITLE] or "New chat",
+                day_name(chat.updated_at, today),
+                chat.archived,
+                bool(chat.draft.strip()),
+            )
+            for chat in [*chats, *archived]
+        ]
+        if rows == self._rows and self._current == current and self.option_count:
+            return
+        moved = self._current != current
+        self._rows, self._current = rows, current
+        self._draw(follow=moved and not self.has_focus)
 
-    def point_at(self, chat_id: int | None) -> None:
-        """Put the cursor on a chat."""
-        ids = [option.id for option in self.options]
-        self.highlighted = ids.index(str(chat_id)) if chat_id is not None and str(chat_id) in ids else None
+    def narrow(self, words: str) -> None:
+        """Show only the chats whose title has these words in it, letters left out allowed."""
+        if words != self._words:
+            self._words = words
+            self._draw(follow=not words)
+            if words:
+                self.action_first()
+
+    def _draw(self, *, follow: bool = False) -> None:
+        """Draw the rows; the cursor goes to the open chat (`follow`), or stays as near to where it was as it can."""
+        place, under = self.highlighted, self.under_cursor()
+        options = list(self._matches() if self._words else self._days())
+        self.set_options(options)
+        wanted = self._current if follow or under is None else under
+        ids = [option.id for option in options]
+        if str(wanted) in ids:
+            self.highlighted = ids.index(str(wanted))
+        elif place is not None and not follow:
+            self._near(min(place, len(options) - 1))
+
+    def _near(self, place: int) -> None:
+        for index in (*range(place, self.option_count), *range(place, -1, -1)):
+            if not self.get_option_at_index(index).disabled:
+                self.highlighted = index
+                return
+
+    def _days(self) -> Iterator[Option]:
+        heading = ""
+        shown = [row for row in self._rows if not row.archived]
+        for row in shown:
+            if row.day != heading:
+                heading = row.day
+                yield Option(Content.styled(heading, "bold $quiet"), disabled=True)
+            yield self._option(row)
+        if not shown:
+            yield Option(Content.styled("No chats yet", "$quiet"), disabled=True)
+        archived = [row for row in self._rows if row.archived]
+        if archived:
+            mark = "▾" if self._archive_open else "▸"
+            yield Option("", disabled=True)
+            yield Option(Content.styled(f"{mark} Archived  {len(archived)}", "$quiet"), id=_ARCHIVE)
+            if self._archive_open:
+                yield from map(self._option, archived)
+
+    def _matches(self) -> Iterator[Option]:
+        found = []
+        for row in self._rows:
+            score, places = self._match(row.title)
+            if score:
+                found.append((score, row, places))
+        for _, row, places in sorted(found, key=lambda match: -match[0]):
+            yield self._option(row, places)
+        if not found:
+            yield Option(Content.styled("No title matches", "$quiet"), disabled=True)
+        yield Option(Content.styled("Search the messages …", "$secondary"), id=_SEARCH)
+
+    def _match(self, title: str) -> tuple[float, list[int]]:
+        score, places, lower = 0.0, list[int](), title.lower()
+        if len(lower) != len(title):  # A letter whose small form is longer would shift every place after it.
+            lower = title
+        for word in self._words.lower().split():
+            if word not in lower and prod(lower.count(letter) for letter in word) > _MOST_TRIES:
+                return 0.0, []
+            own, own_places = self._fuzzy.match(word, lower)
+            if not own:
+                return 0.0, []
+            score += own
+            places.extend(own_places)
+        return score, places
+
+    def _option(self, row: Row, places: Sequence[int] = ()) -> Option:
+        title = Content(row.title)
+        for place in places:
+            title = title.stylize("bold $accent", place, place + 1)
+        if row.chat_id == self._current:
+            title = title.stylize_before("bold $primary")
+        if row.archived:
+            title = title.stylize_before("$quiet")
+        if row.draft:
+            title = Content.assemble(("✎ ", "$accent"), title)
+        return Option(title, id=str(row.chat_id))
+
+    # What is asked of it
 
     def title_of(self, chat_id: int) -> str:
         """The title shown for a chat; empty if it is not in the list."""
-        return next((title for shown_id, title, _ in self._shown if shown_id == chat_id), "")
+        return next((row.title for row in self._rows if row.chat_id == chat_id), "")
+
+    def is_archived(self, chat_id: int) -> bool:
+        """Whether a chat is shown among the archived ones."""
+        return any(row.archived for row in self._rows if row.chat_id == chat_id)
 
     def titles(self) -> list[tuple[int, str]]:
-        """(id, title) of every chat shown."""
-        return [(chat_id, title) for chat_id, title, _ in self._shown]
+        """(id, title) of every chat, the archived ones last."""
+        return [(row.chat_id, row.title) for row in self._rows]
+
+    def under_cursor(self) -> int | None:
+        """The chat the cursor is on."""
+        option = self.highlighted_option
+        return int(option.id) if option is not None and option.id is not None and option.id.isdigit() else None
+
+    def show_archive(self, shown: bool) -> None:
+        """Show or hide the archived chats."""
+        self._archive_open = shown
+        self._draw()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if event.option_id is not None:
+        if event.option_id == _ARCHIVE:
+            place = self.highlighted
+            self.show_archive(not self._archive_open)
+            self.highlighted = place
+        elif event.option_id == _SEARCH:
+            self.post_message(self.SearchWanted(self._words))
+        elif event.option_id is not None:
             self.post_message(self.Chosen(int(event.option_id)))
 
     def action_act(self, what: str) -> None:
-        """Delete or rename the chat under the cursor."""
-        if self.highlighted is not None:
-            chosen = self.get_option_at_index(self.highlighted).id
-            if chosen is not None:
-                self.post_message(self.Act(int(chosen), what))
+        """Do something with the chat under the cursor."""
+        chat_id = self.under_cursor()
+        if chat_id is not None:
+            self.post_message(self.Act(chat_id, what))
+
+
+class Sidebar(Vertical):
+    """The filter and the list under it."""
+
+    def __init__(self) -> None:
+        super().__init__(id="sidebar")
+
+    def compose(self) -> ComposeResult:
+        yield Filter()
+        yield ChatList()
+
+    @property
+    def has_the_focus(self) -> bool:
+        """Whether the person is in the filter or in the list."""
+        return self.screen.focused is not None and self in self.screen.focused.ancestors
+
+    @property
+    def _list(self) -> ChatList:
+        return self.query_one(ChatList)
+
+    def clear_filter(self) -> None:
+        """Show every chat again."""
+        self.query_one(Filter).value = ""
+
+    @on(Input.Changed, "#filter")
+    def _narrow(self, event: Input.Changed) -> None:
+        event.stop()
+        self._list.narrow(event.value.strip())
+
+    @on(Input.Submitted, "#filter")
+    def _open(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._list.action_select()
+
+    @on(Filter.Moved)
+    def _move(self, event: Filter.Moved) -> None:
+        event.stop()
+        (self._list.action_cursor_down if event.by > 0 else self._list.action_cursor_up)()
+
+    @on(Filter.Left)
+    def _leave(self, event: Filter.Left) -> None:
+        event.stop()
+        self._list.focus()

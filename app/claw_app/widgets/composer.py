@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import events
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import TextArea
 
 from ..text import clean
+from .chip_area import ChipArea
+from .chips import PASTED, is_long
+from .completion_files import Token, find, token_before, tokens_in
 
-PASTE_CHARACTERS = 4000
-PASTE_LINES = 60
+if TYPE_CHECKING:
+    from ..background import Background
+    from .completion import Completions, Offer
+
 _NEW_LINE = ("shift+enter", "alt+enter", "ctrl+j")
 
 
-class Composer(TextArea):
+class Composer(ChipArea):
     """A text field that grows with its text. Enter sends; Shift+Enter, Alt+Enter or Ctrl+J begins a new line.
 
-    A long paste is kept aside and stands in the field as one short label, so that a megabyte costs nothing to edit.
+    A long paste or an attached file is kept aside and stands in the field as one short label, so that a megabyte costs
+    nothing to edit. A slash at the beginning, and `@` before a path, open a list of what may be meant.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -39,6 +45,20 @@ class Composer(TextArea):
         text: str
 
     @dataclass
+    class Commanded(Message):
+        """The person entered a slash command: its name as typed, and the words after it. The field keeps its text."""
+
+        name: str
+        words: str
+
+    @dataclass
+    class Wanted(Message):
+        """The person wants to attach the file at `path`; `token` is how it stands in the field. See `attach`."""
+
+        path: str
+        token: str
+
+    @dataclass
     class Scrolled(Message):
         """The person wants to see other messages while typing."""
 
@@ -48,33 +68,39 @@ class Composer(TextArea):
         """Ctrl+D on an empty field: the end of input, as in a shell."""
 
     def __init__(self) -> None:
-        super().__init__(
-            id="composer",
-            soft_wrap=True,
-            tab_behavior="focus",
-            highlight_cursor_line=False,
-            placeholder="Ask anything",
-        )
-        self._pastes: dict[str, str] = {}
+        super().__init__(id="composer", placeholder="Ask anything · @ attaches a file · / for commands")
         self._sent: list[str] = []
         self._place = 0
         self._draft = ""
+        self._shown = ""
+        self._completions: Completions | None = None
+        self._looked_up = ""
 
     def on_mount(self) -> None:
         self.border_subtitle = "Enter sends · Ctrl+J new line"
 
+    # What stands in the field
+
     @property
     def whole_text(self) -> str:
-        """What will be sent: the text with every label replaced by its paste."""
-        if not self._pastes:
-            return self.text
-        labels = re.compile("|".join(re.escape(label) for label in self._pastes))
-        return labels.sub(lambda found: self._pastes[found.group()], self.text)
+        """What will be sent: the text with every label replaced by what it stands for."""
+        return self.chips.message(self.text)
 
-    def accept(self) -> None:
+    @property
+    def draft(self) -> str:
+        """What stands in the field, to be kept and put back with `restore`."""
+        return self.whole_text
+
+    def restore(self, draft: str) -> None:
+        """Put back what `draft` gave, in place of what stands there."""
+        self.text = self.chips.fold(clean(draft)) if draft else ""
+        self.move_cursor(self.document.end)
+        self._looked_up = self.before_cursor()  # Nobody is typing: no list opens.
+
+    def accept(self, *, remember: bool = True) -> None:
         """The text was taken: empty the field, and remember the text for the Up key."""
-        text = self.text.strip()
-        if text and (not self._sent or self._sent[-1] != text):
+        text = self.whole_text.strip()
+        if remember and text and (not self._sent or self._sent[-1] != text):
             self._sent.append(text)
         self._place = len(self._sent)
         self.text = ""
@@ -82,29 +108,69 @@ class Composer(TextArea):
     def give_back(self, text: str) -> None:
         """Sending failed: put the text back, unless the person has begun another one; then the Up key brings it."""
         if not self.text.strip():
-            self.text = ""
-            self._insert_pasted(text)
+            self.restore(text)
         self._place = len(self._sent)
+
+    def remember(self, texts: list[str]) -> None:
+        """What was sent before this field was opened, newest first, for the Up key."""
+        known = set(self._sent)
+        older = [text for text in reversed(texts) if text.strip() and text not in known]
+        self._sent[:0] = older
+        self._place += len(older)
+
+    def attach(self, token: str, name: str, text: str) -> None:
+        """Put a file's label where its token stands; at the cursor if the token is gone."""
+        label = self.chips.add(name, text)
+        start, end = self.selection
+        for row in range(self.document.line_count):
+            column = self.document.get_line(row).find(token) if token else -1
+            if column >= 0:
+                start, end = (row, column), (row, column + len(token))
+                break
+        follows = self.document.get_line(end[0])[end[1] :]
+        at_end = self.cursor_location == end
+        # What is typed behind the token meanwhile stays behind it, and the cursor with it.
+        result = self.replace(label if follows else f"{label} ", start, end, maintain_selection_offset=True)
+        if at_end:
+            self.move_cursor(result.end_location)
 
     def _insert_pasted(self, text: str) -> None:
         text = clean(text)
-        if len(text) > PASTE_CHARACTERS or text.count("\n") > PASTE_LINES:
-            label = f"[pasted text {len(self._pastes) + 1}: {len(text):,} characters]"
-            self._pastes[label] = text
-            text = label
-        result = self._replace_via_keyboard(text, *self.selection)
-        if result is not None:
-            self.move_cursor(result.end_location)
+        self.insert_here(self.chips.add(PASTED, text) if is_long(text) else text)
+
+    # Keys
 
     async def _on_key(self, event: events.Key) -> None:
-        # Not bindings: a binding that comes before the field's own keys would overtake letters typed just before it.
-        action = {"enter": self.action_send, **dict.fromkeys(_NEW_LINE, self.action_new_line)}.get(event.key)
-        if action is None:
+        if self._take_key(event.key):
+            event.stop()
+            event.prevent_default()
+        else:
             await super()._on_key(event)
-            return
-        event.stop()
-        event.prevent_default()
-        action()
+
+    def _take_key(self, key: str) -> bool:
+        """Do what this key does in the list of completions, or in the field. Whether it was taken."""
+        completions = self._completions
+        if completions is not None and completions.is_open and self._is_fresh():
+            if key in ("up", "down", "ctrl+p", "ctrl+n"):
+                completions.walk(1 if key in ("down", "ctrl+n") else -1)
+                return True
+            if key == "escape":
+                self._looked_up = self.before_cursor()
+                completions.close()
+                return True
+            chosen = completions.chosen
+            if chosen is not None and (key == "tab" or (key == "enter" and chosen.file is not None)):
+                self._take(chosen)
+                return True
+            if key == "space":
+                self._attach_what_is_typed(completions)
+        if key == "enter":
+            self.action_send()
+        elif key in _NEW_LINE:
+            self.insert_here("\n")
+        else:
+            return False
+        return True
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -116,13 +182,38 @@ class Composer(TextArea):
         self._insert_pasted(self.app.clipboard)
 
     def action_send(self) -> None:
-        """Offer the text to whoever listens."""
-        if self.text.strip():
-            self.post_message(self.Sent(self.whole_text))
+        """Offer the text to whoever listens: a message, or a command after a slash (two slashes send one)."""
+        text = self.text.strip()
+        if not text:
+            return
+        name, _, words = text[1:].partition(" ")
+        if text.startswith("/") and not text.startswith("//") and "/" not in name and "\n" not in text:
+            open_list = self._completions if self._completions is not None and self._is_fresh() else None
+            chosen = open_list.chosen if open_list is not None else None
+            if chosen is not None and chosen.command is not None:
+                name = chosen.command.slash
+            self.post_message(self.Commanded(name, words.strip()))
+        elif tokens := [] if text.startswith("/") else tokens_in(self.text):
+            self.run_worker(self._send_unless_files(tokens), group="sending", exclusive=True)
+        else:
+            self.post_message(self.Sent(self._unslashed()))
 
-    def action_new_line(self) -> None:
-        """Begin a new line at the cursor."""
-        self._replace_via_keyboard("\n", *self.selection)
+    def _unslashed(self) -> str:
+        text = self.whole_text
+        return text.replace("//", "/", 1) if text.lstrip().startswith("//") else text
+
+    async def _send_unless_files(self, tokens: list[tuple[str, str]]) -> None:
+        """A typed path that was not attached yet is attached now, so that it is seen before it is sent."""
+        from .completion_files import is_file
+
+        text = self.text
+        found = await self._background.slow(lambda: [(token, path) for token, path in tokens if is_file(path)])
+        if text != self.text:
+            return
+        if not found:
+            self.post_message(self.Sent(self._unslashed()))
+        for token, path in found:
+            self.post_message(self.Wanted(path, token))
 
     def action_older(self) -> None:
         """Move up; from the first line on to what was sent before."""
@@ -144,11 +235,13 @@ class Composer(TextArea):
     @property
     def _browsing(self) -> bool:
         """Whether the field is empty or holds an old text unchanged: only then do the arrows replace it."""
-        return not self.text or (self._place < len(self._sent) and self.text == self._sent[self._place])
+        return not self.text or (self._place < len(self._sent) and self.text == self._shown)
 
     def _show(self, place: int) -> None:
         self._place = place
-        self.text = self._sent[place] if place < len(self._sent) else self._draft
+        self._shown = self.chips.fold(self._sent[place]) if place < len(self._sent) else self._draft
+        self.text = self._shown
+        self._looked_up = self._shown
         self.move_cursor(self.document.end)
 
     def action_scroll(self, pages: int) -> None:
@@ -161,3 +254,81 @@ class Composer(TextArea):
             self.action_delete_right()
         else:
             self.post_message(self.Left())
+
+    # Completion
+
+    @property
+    def _background(self) -> Background:
+        return cast("Background", self.app.background)  # type: ignore[attr-defined]
+
+    def _is_fresh(self) -> bool:
+        """Whether the open list belongs to what is typed now."""
+        return self._looked_up == self.before_cursor()
+
+    @on(TextArea.Changed)
+    @on(TextArea.SelectionChanged)
+    def _look_up(self) -> None:
+        typed = self.before_cursor()
+        if typed == self._looked_up:
+            return
+        self._looked_up = typed
+        token = token_before(typed)
+        if self.text.startswith("/") and typed == self.text and token is None:
+            from .completion import command_offers
+
+            self._offer(command_offers(self.text))
+        elif token is not None and self.has_focus:
+            self.run_worker(self._look_up_files(token), group="completing", exclusive=True)
+        else:
+            self._offer([])
+
+    async def _look_up_files(self, token: Token) -> None:
+        hits = await self._background.slow(find, token.typed)
+        if token_before(self.before_cursor()) == token:
+            from .completion import Offer
+
+            self._offer([Offer(file=hit) for hit in hits])
+
+    def _offer(self, offers: list[Offer]) -> None:
+        if self._completions is None:
+            if not offers or not isinstance(self.parent, Widget):
+                return
+            from .completion import Completions
+
+            self._completions = Completions()
+            self.parent.mount(self._completions, before=self)
+        self._completions.offer(offers)
+
+    def on_blur(self) -> None:
+        if self._completions is not None:
+            self._completions.close()
+            self._looked_up = ""
+
+    def take_offer(self, offer: Offer) -> None:
+        """An offer was clicked on."""
+        self._take(offer)
+        if offer.command is not None:
+            self.action_send()
+
+    def _take(self, offer: Offer) -> None:
+        """Write an offer into the field: a command's name, a folder to go on from, or a file to attach."""
+        if offer.command is not None:
+            self.text = f"/{offer.command.slash} "
+            self.move_cursor(self.document.end)
+        token = token_before(self.before_cursor())
+        if offer.file is not None and token is not None:
+            row, column = self.cursor_location
+            self._replace_via_keyboard(offer.file.token, (row, column - token.length), (row, column))
+            if not offer.file.is_folder:
+                self.post_message(self.Wanted(offer.file.path, offer.file.token))
+                if self._completions is not None:
+                    self._completions.close()
+
+    def _attach_what_is_typed(self, completions: Completions) -> None:
+        """A space behind the whole name of a file attaches it."""
+        token = token_before(self.before_cursor())
+        for offer in completions.offers:
+            if token is not None and offer.file is not None and offer.file.path == token.typed:
+                if not offer.file.is_folder:
+                    self.post_message(self.Wanted(token.typed, self.before_cursor()[-token.length :]))
+                return

@@ -1,4 +1,4 @@
-"""The progress of a training run that was started here."""
+"""The progress of a training run: one that was started here, or one that another program began."""
 
 from __future__ import annotations
 
@@ -13,31 +13,54 @@ from ..text import one_line
 
 if TYPE_CHECKING:
     from claw_local.idle.job import Progress
+    from claw_local.store import Run
+
+STOPS = "F5 stops"
+ELSEWHERE = "begun elsewhere"
 
 
 class LearnBar(Horizontal):
     """Hidden unless a run is on."""
 
+    own = False
+    """Whether the run that is shown was started here."""
+
     def compose(self) -> ComposeResult:
         yield Static("Learning", id="phase")
         yield ProgressBar(total=1.0, show_eta=False, id="progress")
-        yield Static("F5 stops", id="learn-stop")
+        yield Static(STOPS, id="learn-stop")
 
     def on_mount(self) -> None:
         self.display = False
 
     def begin(self) -> None:
-        """Show an empty bar."""
-        self.query_one("#phase", Static).update("Learning: starting")
-        self.query_one(ProgressBar).update(total=1.0, progress=0.0)
-        self.display = True
+        """Show an empty bar for a run started here."""
+        self.own = True
+        self._show("Learning: starting", 0.0, STOPS)
 
     def advance(self, progress: Progress) -> None:
         """Show how far it is, and at what."""
-        words = one_line(f"{progress.phase}: {progress.detail}" if progress.detail else progress.phase)
-        self.query_one("#phase", Static).update(Content(words))
-        self.query_one(ProgressBar).update(progress=progress.fraction)
+        self._show(_words(progress.phase, progress.detail), progress.fraction, STOPS)
 
     def end(self) -> None:
-        """Hide the bar."""
-        self.display = False
+        """The run started here is over."""
+        self.own = self.display = False
+
+    def watch_run(self, run: Run | None) -> None:
+        """Show a run that another program began, as long as it goes on."""
+        if self.own:
+            return
+        if run is not None and run.state == "running":
+            self._show(_words(run.phase, run.detail), run.progress, ELSEWHERE)
+        else:
+            self.display = False
+
+    def _show(self, words: str, share: float, note: str) -> None:
+        self.query_one("#phase", Static).update(Content(words))
+        self.query_one(ProgressBar).update(total=1.0, progress=share)
+        self.query_one("#learn-stop", Static).update(note)
+        self.display = True
+
+
+def _words(phase: str, detail: str) -> str:
+    return one_line(f"{phase}: {detail}" if detail else phase)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
@@ -13,9 +14,15 @@ from ..text import count, one_line
 if TYPE_CHECKING:
     from claw_local.idle.learning import LearnStatus
 
+_CELLS = 8
+_SHORT_NAME = 14
+
+Part = tuple[str, str]
+"""Words, and the style they are shown in."""
+
 
 class StatusLine(Static):
-    """Redraws itself when what it shows changes."""
+    """Redraws itself when what it shows changes. A narrow terminal gets shorter words, not a line that is cut off."""
 
     model: reactive[str] = reactive("starting …")
     trouble: reactive[bool] = reactive(False)
@@ -25,20 +32,47 @@ class StatusLine(Static):
         super().__init__(id="status")
 
     def render(self) -> Content:
-        """The line, most important first: a narrow terminal cuts off the end."""
-        parts = [Content.styled(one_line(self.model), "bold $error" if self.trouble else "bold $foreground")]
+        """The line in the longest words that fit."""
+        width = self.content_size.width or self.app.size.width
+        parts: list[Part] = []
+        for level in range(_LEVELS):
+            parts = self._parts(level)
+            if sum(cell_len(words) + 3 for words, _ in parts) - 3 <= width:
+                break
+        return Content.styled(" · ", "$quiet").join(Content.styled(words, style) for words, style in parts)
+
+    def _parts(self, level: int) -> list[Part]:
+        name = one_line(self.model)
+        if level >= _NAME and len(name) > _SHORT_NAME:
+            name = name[: _SHORT_NAME - 1] + "…"
+        parts = [(name, "bold $error" if self.trouble else "bold $foreground")]
         state = self.state
-        if state is not None:
-            run = state.run
-            if run is not None and run.state == "running":
-                parts.append(Content.styled(f"{one_line(run.phase)} {run.progress:.0%}", "$accent"))
-            if state.enabled:
-                parts.append(Content.styled("learning on", "$success"))
-            else:
-                parts.append(Content.styled("learning off", "$quiet"))
-            lessons = f"{count(state.lessons, 'lesson')} waiting" if state.lessons else "no lessons"
-            parts.append(Content.styled(lessons, "$accent" if state.lessons else "$quiet"))
-            if state.hints:
-                parts.append(Content.styled(count(len(state.hints), "hint"), "$quiet"))
-            parts.append(Content.styled(f"adapter {state.adapter}" if state.adapter else "base model", "$quiet"))
-        return Content.styled(" · ", "$quiet").join(parts)
+        if state is None:
+            return parts
+        run = state.run
+        if run is not None and run.state == "running":
+            phase = "" if level >= _RUN else f"{one_line(run.phase)} "
+            parts.append((f"{phase}{bar(run.progress)} {run.progress:.0%}", "$accent"))
+        switch = "on" if state.enabled else "off"
+        parts.append(
+            (f"{'learn' if level >= _SWITCH else 'learning'} {switch}", "$success" if state.enabled else "$quiet")
+        )
+        if state.lessons:
+            noun = f"{state.lessons:,}" if level >= _LESSONS else count(state.lessons, "correction")
+            parts.append((f"{noun} waiting", "$accent"))
+        elif level < _NOTHING:
+            parts.append(("no corrections waiting", "$quiet"))
+        parts.append((f"adapter {state.adapter}" if state.adapter else "base model", "$quiet"))
+        if state.hints and level < _HINTS:
+            parts.append((count(len(state.hints), "hint"), "$quiet"))
+        return parts
+
+
+_NOTHING, _HINTS, _LESSONS, _RUN, _NAME, _SWITCH, _LEVELS = range(1, 8)
+"""What is shortened, in this order, until the line fits."""
+
+
+def bar(share: float, cells: int = _CELLS) -> str:
+    """A share of 1 as a bar of characters."""
+    full = round(max(0.0, min(1.0, share)) * cells)
+    return "▰" * full + "▱" * (cells - full)

@@ -1,8 +1,9 @@
-"""The line above the chat: its title, and the learning switch."""
+"""The line above the chat: its title, what is special about it, and the learning switch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -11,6 +12,11 @@ from textual.message import Message
 from textual.widgets import Static, Switch
 
 from ..text import one_line
+
+if TYPE_CHECKING:
+    from claw_local.store import Chat
+
+    from ..screens.chat_settings import Choices
 
 
 class TopBar(Horizontal):
@@ -23,13 +29,30 @@ class TopBar(Horizontal):
         on: bool
 
     def compose(self) -> ComposeResult:
+        yield Static("INCOGNITO", id="badge")
         yield Static("New chat", id="title")
+        yield Static("", id="special")
         yield Static("learning off", id="switch-label")
-        yield Switch(id="learning", animate=False, tooltip="May chats teach the assistant? (Ctrl+L)")
+        switch = Switch(id="learning", animate=False, tooltip="May chats teach the assistant? (Ctrl+L)")
+        # Tab and Enter typed in haste must not turn learning on: it takes its key, its command or a click.
+        switch.can_focus = False
+        yield switch
 
-    def set_title(self, title: str) -> None:
-        """Show the chat's title."""
-        self.query_one("#title", Static).update(Content(one_line(title) or "New chat"))
+    def tell(self, chat: Chat | None, *, incognito: bool, pending: Choices | None = None) -> None:
+        """Show the chat's title and what it does differently; None is the new chat, `pending` what was set for it."""
+        title = one_line(chat.title) if chat is not None else ""
+        if incognito:
+            title = "never stored, never learned from"
+        self.query_one("#title", Static).update(Content(title or "New chat"))
+        marks = ["archived"] if chat is not None and chat.archived else []
+        own = chat if chat is not None else pending
+        if own is not None and own.model:
+            marks.append(one_line(own.model).replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".gguf"))
+        if own is not None and own.sampling:
+            marks.append("own sampling")
+        if own is not None and not own.learn and not incognito:
+            marks.append("never teaches")
+        self.query_one("#special", Static).update(Content(" · ".join(marks)))
 
     def set_learning(self, on: bool) -> None:
         """Show whether learning is on, without asking for anything."""

@@ -1,24 +1,46 @@
-"""The messages of the open chat. It must never ask for them itself: the screen hands them in."""
+"""The messages of the open chat, as many as the screen needs. It must never decide what is on the branch.
+
+However long a chat is, only a stretch of it is drawn. Coming near an end of the stretch draws the next page there and
+takes away the far one, and what the person is reading stays where it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
+from textual.events import Resize
+from textual.screen import Screen
+from textual.scrollbar import ScrollBar
 from textual.widget import Widget
-from textual.widgets import Button
+from textual.widgets import Static
+from textual.widgets._toast import ToastRack
 
 from ..text import count
 from .bubbles import Bubble, Notice, Question
+from .messages import drawn_message, tell
 from .welcome import Welcome
 
 if TYPE_CHECKING:
-    from claw_local.store import Signal, StoredMessage
+    from textual.geometry import Size
 
-PAGE = 30
-"""Messages drawn at once; Markdown is costly to lay out, and few people scroll further back."""
+    from ..app import ClawApp
+    from ..branch import Branch
+
+T = TypeVar("T")
+PAGE = 10
+"""Messages drawn at once: few enough not to be noticed while scrolling."""
+FIRST = 12
+MOST = 60
+"""Messages drawn at all. Markdown is costly to lay out."""
+BRING_TRIES = 20
+_LAYOUT_S = 5.0
+_LOW = 7
+"""Rows a notification may take: with so many free below the last message, it stands there."""
 
 
 class Transcript(VerticalScroll, can_focus=False):
@@ -26,67 +48,286 @@ class Transcript(VerticalScroll, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__(id="transcript")
-        self._earlier: list[StoredMessage] = []
-        self._signals: Mapping[int, Sequence[Signal]] = {}
+        self._branch: Branch | None = None
+        self._held: float | None = None
+        self._paging = False
 
     def compose(self) -> ComposeResult:
+        yield Static(id="earlier", classes="more")
         yield Vertical(id="messages")
+        yield Static(id="later", classes="more")
 
     @property
     def _list(self) -> Vertical:
         # At least as tall as the screen: an anchored container puts shorter content at its bottom.
         return self.query_one("#messages", Vertical)
 
-    async def show(self, messages: Sequence[StoredMessage], signals: Mapping[int, Sequence[Signal]]) -> None:
-        """Show a chat from its end."""
-        self._signals = signals
-        said = [message for message in messages if message.role in ("user", "assistant")]
-        self._earlier = said[:-PAGE]
+    async def _quick(self, function: Callable[..., T], *arguments: Any) -> T | None:
+        return await cast("ClawApp", self.app).quick(function, *arguments)
+
+    # What is shown
+
+    async def show(self, branch: Branch, *, at: int | None = None) -> None:
+        """Show a chat from its end, or around a message."""
+        self._branch = branch
+        place = branch.place(at) if at is not None else None
+        stop = len(branch) if place is None else min(len(branch), place + PAGE)
+        page = await self._quick(branch.load, stop - FIRST if place is None else place - PAGE, stop) or []
+        if branch is not self._branch:
+            return
         with self.app.batch_update():
             await self._list.remove_children()
-            await self._list.mount_all([*self._earlier_button(), *map(self._bubble, said[-PAGE:])])
-        self.anchor()
+            await self._list.mount_all([drawn_message(shown) for shown in page])
+            self._count()
+        if place is None:
+            self.anchor()
+        else:
+            self.anchor(False)
+        self.call_after_refresh(self._fill)
+
+    async def clear(self) -> None:
+        """Show nothing."""
+        self._branch = None
+        await self._list.remove_children()
+        self._count()
 
     async def welcome(self, *, first: bool, learning: bool, home: str) -> None:
         """Show an empty chat."""
-        self._earlier = []
         with self.app.batch_update():
-            await self._list.remove_children()
+            await self.clear()
             welcome = Welcome()
             await self._list.mount(welcome)
         welcome.tell(first=first, learning=learning, home=home)
 
-    def _earlier_button(self) -> list[Widget]:
-        if not self._earlier:
-            return []
-        return [Button(f"▲ {count(len(self._earlier), 'earlier message')}", id="earlier", compact=True)]
-
-    async def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        page, self._earlier = self._earlier[-PAGE:], self._earlier[:-PAGE]
-        self.anchor(False)
+    async def renew(self, branch: Branch) -> None:
+        """The chat is on another branch now, or its marks have changed: draw only what is different."""
+        there = [widget for widget in self._messages() if widget.message_id]
+        start = branch.place(there[0].message_id) if there else None
+        if start is None:
+            await self.show(branch)
+            return
+        page = await self._quick(branch.load, start, start + max(len(there), FIRST)) or []
+        self._branch = branch
+        same = 0
+        while same < min(len(there), len(page)) and there[same].message_id == page[same].message.id:
+            tell(there[same], page[same])
+            same += 1
         with self.app.batch_update():
-            await event.button.remove()
-            await self._list.mount_all([*self._earlier_button(), *map(self._bubble, page)], before=0)
+            after = there[same - 1] if same else None
+            gone = self._list.children[self._list.children.index(after) + 1 :] if after else self._list.children
+            if same < len(there) or same < len(page):
+                await self._list.remove_children(list(gone))
+            await self._list.mount_all([drawn_message(shown) for shown in page[same:]])
+            self._count()
 
-    def _bubble(self, message: StoredMessage) -> Widget:
-        if message.role == "user":
-            return Question(message.content)
-        state = "cut" if message.state == "done" and message.finish_reason == "length" else message.state
-        bubble = Bubble(message.content, message_id=message.id, state=state, detail=describe(message))
-        bubble.mark(self._signals.get(message.id, ()))
-        return bubble
+    async def cut(self, widget: Widget) -> None:
+        """Take a message away with all that follows it: something else is being said in its place."""
+        children = self._list.children
+        with self.app.batch_update():
+            await self._list.remove_children(list(children[children.index(widget) :]))
 
     async def add(self, *widgets: Widget) -> None:
         """Add messages at the end, and go there."""
         await self.query(Welcome).remove()
-        await self._list.mount_all(widgets)
+        if self._later():
+            await self.end()
+        with self.app.batch_update():
+            # A reply that streams lays out all that is drawn, many times a second: that is to be little.
+            await self._list.remove_children(self._messages()[:-FIRST])
+            await self._list.mount_all(widgets)
+            self._count()
         self.anchor()
 
     async def note(self, text: str, *, error: bool = False) -> None:
         """Say something about the chat, in the chat."""
         await self._list.mount(Notice(text, error=error))
         self.scroll_end(animate=False)
+
+    async def reveal(self, message_id: int, *, focus: bool = False) -> bool:
+        """Bring a message of this chat into view and mark it, or give it the focus. False: it is not in this chat."""
+        if self._find(message_id) is None and self._branch is not None and self._branch.place(message_id) is not None:
+            await self.show(self._branch, at=message_id)
+        found = self._find(message_id)
+        for widget in self._messages():
+            widget.set_class(widget is found and not focus, "-found")
+        if found is None:
+            return False
+        if focus:
+            found.focus()
+        else:
+            self.anchor(False)
+            self.call_after_refresh(self._bring, found, BRING_TRIES)
+        return True
+
+    def _bring(self, widget: Widget, tries: int) -> None:
+        """Scroll to a message, again while pages that come in around it still move it."""
+        if not widget.is_attached or not widget.has_class("-found"):
+            return
+        self.scroll_to_widget(widget, animate=False, top=True)
+        if tries > 0:
+            moved = self._paging or not self.region.contains_point(widget.region.offset)
+            self.set_timer(0.02, partial(self._bring, widget, tries - 1 if moved else min(tries - 1, 1)))
+
+    async def put_after(self, widget: Widget, message: Widget) -> None:
+        """Put something below a message."""
+        await self._list.mount(widget, after=message)
+
+    def before(self, widget: Widget) -> Question | Bubble | None:
+        """The message above something."""
+        place = self._list.children.index(widget)
+        above = self._list.children[place - 1] if place else None
+        return above if isinstance(above, (Question, Bubble)) else None
+
+    def holds(self, message_id: int) -> bool:
+        """Whether a message is among those drawn."""
+        return self._find(message_id) is not None
+
+    # Pages
+
+    def _messages(self) -> list[Question | Bubble]:
+        return [widget for widget in self._list.children if isinstance(widget, (Question, Bubble))]
+
+    def _find(self, message_id: int) -> Question | Bubble | None:
+        return next((widget for widget in self._messages() if widget.message_id == message_id), None)
+
+    def _edge(self, last: bool) -> int | None:
+        """Place of the first or last message drawn that is on the branch."""
+        if self._branch is None:
+            return None
+        drawn = self._messages()
+        places = (self._branch.place(widget.message_id) for widget in (reversed(drawn) if last else drawn))
+        return next((place for place in places if place is not None), None)
+
+    def _earlier(self) -> int:
+        """How many messages stand before those drawn."""
+        return self._edge(last=False) or 0
+
+    def _later(self) -> int:
+        """How many messages stand after those drawn. What was said since the branch was looked up is always drawn."""
+        edge = self._edge(last=True)
+        return 0 if edge is None or self._branch is None else len(self._branch) - 1 - edge
+
+    def _count(self) -> None:
+        for name, mark, number in (("earlier", "▲", self._earlier()), ("later", "▼", self._later())):
+            line = self.query_one(f"#{name}", Static)
+            line.update(f"{mark} {count(number, f'{name} message')}")
+            line.display = number > 0
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Draw the next page before the person gets there."""
+        super().watch_scroll_y(old_value, new_value)
+        if self._held is not None:
+            self._held -= new_value - old_value
+        self._fill()
+
+    def on_resize(self, event: Resize) -> None:
+        self.call_after_refresh(self._fill)
+
+    def _fill(self) -> None:
+        if self._paging or not self.is_attached or not self.size.height:
+            return
+        room = self.size.height
+        if self.scroll_y < room and self._earlier():
+            self._paging = True
+            self.run_worker(self._page(up=True))
+        elif self.max_scroll_y - self.scroll_y < room and self._later():
+            self._paging = True
+            self.run_worker(self._page(up=False))
+
+    async def _page(self, *, up: bool) -> None:
+        branch = self._branch
+        try:
+            edge = self._edge(last=not up)
+            if branch is None or edge is None:
+                return
+            start = max(0, edge - PAGE) if up else edge + 1
+            page = await self._quick(branch.load, start, edge if up else start + PAGE) or []
+            if not page or branch is not self._branch:
+                return
+            made = [drawn_message(shown) for shown in page]
+            self._hold(up)
+            with self.app.batch_update():
+                if up:
+                    await self._list.mount_all(made, before=0)
+                else:
+                    await self._list.mount_all(made, after=self._list.children[-1])
+                self._count()
+            await self._laid_out()
+            await self._drop_far(branch, up)
+        finally:
+            self._held, self._paging = None, False
+            self._fill()
+
+    async def _drop_far(self, branch: Branch, up: bool) -> None:
+        """Take away what is too far from where the person reads, unless it is being written."""
+        drawn = self._messages()
+        number = len(drawn) - max(MOST, 2 * self.size.height)
+        if number <= 0 or (up and self._at_end):
+            return
+        far = drawn[-number:] if up else drawn[:number]
+        if any(not widget.message_id or getattr(widget, "state", "") == "streaming" for widget in far):
+            return
+        if any(branch.place(widget.message_id) is None for widget in far):
+            await self._quick(branch.refresh)  # Said since the branch was looked up.
+        children = self._list.children
+        place = children.index(far[0] if up else far[-1])
+        self._hold(not up)
+        with self.app.batch_update():
+            await self._list.remove_children(list(children[place:] if up else children[: place + 1]))
+            self._count()
+        await self._laid_out()
+
+    @property
+    def _at_end(self) -> bool:
+        return self._anchored and not self._anchor_released
+
+    def _hold(self, from_end: bool) -> None:
+        """Until what changes above is laid out, what is on the screen keeps its distance to the end."""
+        self._held = self.virtual_size.height - self.scroll_y if from_end and not self._at_end else None
+
+    async def _laid_out(self) -> None:
+        done = asyncio.Event()
+        if self.call_after_refresh(done.set):
+            await asyncio.wait_for(done.wait(), _LAYOUT_S)
+        self._held = None
+
+    def arrange(self, size: Size, optimal: bool = False) -> Any:
+        """As usual; but what grows above the screen must not move what is on it, not even for one frame."""
+        result = super().arrange(size, optimal)
+        if self._held is not None:
+            place = max(0.0, result.spatial_map.total_region.bottom - self._held)
+            if place != self.scroll_y:
+                self.set_reactive(Widget.scroll_y, place)
+                self.set_reactive(Widget.scroll_target_y, place)
+                self.vertical_scrollbar.set_reactive(ScrollBar.position, place)
+        return result
+
+    def _scroll_to(self, *arguments: Any, **options: Any) -> bool:
+        # At once: an animation would go on to where its goal was before a page came in above.
+        return super()._scroll_to(*arguments, **{**options, "animate": False})
+
+    # Going somewhere
+
+    async def end(self) -> None:
+        """Go to the end, wherever that is."""
+        if self._branch is not None and self._later():
+            await self.show(self._branch)
+        self.anchor()
+
+    async def home(self) -> None:
+        """Go to the beginning."""
+        if self._branch is not None and self._earlier():
+            await self.show(self._branch, at=self._branch.ids[0])
+        self.anchor(False)
+        self.scroll_home(animate=False)
+
+    def action_scroll_end(self) -> None:
+        """End: the end of the chat."""
+        self.run_worker(self.end())
+
+    def action_scroll_home(self) -> None:
+        """Home: the beginning of the chat."""
+        self.run_worker(self.home())
 
     def replies(self) -> list[Bubble]:
         """The replies on the screen, oldest first."""
@@ -100,22 +341,49 @@ class Transcript(VerticalScroll, can_focus=False):
             return focused
         return stored[-1] if stored else None
 
+    def chosen_question(self) -> Question | None:
+        """The question that has the focus."""
+        focused = self.screen.focused
+        return focused if isinstance(focused, Question) else None
+
+    def question_of_chosen(self) -> str:
+        """What the chosen reply answers, or the question in focus; empty if there is none."""
+        focused = self.chosen_question()
+        if focused is not None:
+            return focused.raw
+        chosen, question = self.chosen(), ""
+        for widget in self._messages():
+            if widget is chosen:
+                break
+            question = widget.raw if isinstance(widget, Question) else question
+        return question
+
     def step(self, by: int) -> None:
-        """Move the focus from reply to reply."""
-        replies, focused = self.replies(), self.screen.focused
-        if not replies:
+        """Move the focus from message to message; from elsewhere to the last reply."""
+        drawn, focused = self._messages(), self.screen.focused
+        if not drawn:
             return
-        place = replies.index(focused) + by if isinstance(focused, Bubble) and focused in replies else len(replies) - 1
-        replies[max(0, min(place, len(replies) - 1))].focus()
+        if isinstance(focused, (Question, Bubble)) and focused in drawn:
+            drawn[max(0, min(drawn.index(focused) + by, len(drawn) - 1))].focus()
+        else:
+            (self.replies() or drawn)[-1].focus()
 
+    # Notifications
 
-def describe(message: StoredMessage) -> str:
-    """How a stored reply was made, in a few words."""
-    parts = []
-    if message.response_ids:
-        parts.append(count(len(message.response_ids), "token"))
-    total = message.timings.get("total") or message.timings.get("total_s")
-    if total:
-        parts.append(f"{total:.1f} s")
-    parts.append(f"adapter {message.adapter_id}" if message.adapter_id else "base model")
-    return " · ".join(parts)
+    def on_mount(self) -> None:
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._place_notifications)
+
+    def _place_notifications(self, _: Screen[Any]) -> None:
+        """Where there is room below the last message they stand there, else at the top: never on what is being read."""
+        if not self.is_attached:
+            return
+        drawn = self._list.children
+        # A query would leave it out: it is one of Textual's own.
+        for rack in (child for child in self.screen.children if isinstance(child, ToastRack)):
+            free = self.region.bottom - drawn[-1].region.bottom if drawn else self.size.height
+            low = free >= max(_LOW, rack.outer_size.height)
+            if low != rack.has_class("-low"):
+                rack.set_class(low, "-low")
+            below = self.screen.size.height - self.region.bottom if low else 0
+            if rack.styles.margin.bottom != below:
+                rack.styles.margin = (0 if low else 1, 0, below, 0)

@@ -1,33 +1,179 @@
-"""The first four lines a person reads."""
+"""What a person sees before anything is said: four lines, and on the first start the first steps below them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from ..text import one_line
+
+if TYPE_CHECKING:
+    from claw_local.engine.catalog import FoundModel
+    from claw_local.engine.recommended import Recommended
+
+LISTED = 6
+"""Most models of a kind that are offered here; `claw-local models list` shows all."""
+_WHERE = {
+    "embedded": "comes with claw-local",
+    "models": "in the models folder",
+    "named": "named in the settings",
+    "ollama-files": "a file of Ollama's",
+    "ollama": "served by Ollama",
+    "lm-studio": "of LM Studio",
+    "huggingface": "in the Hugging Face cache",
+    "openai": "served here",
+    "llama.cpp": "in llama.cpp's cache",
+}
 
 
-class Welcome(Static):
-    """Says what this is, that it does not learn yet, how to change that, and where things are kept."""
+class Welcome(Vertical):
+    """Says what this is, that it does not learn yet, how to change that, and where things are kept.
+
+    The first steps below it never hold anyone up: the field keeps the focus, and the first message takes them away.
+    """
+
+    DEFAULT_CSS = """
+    Welcome { height: auto; }
+    Welcome Static { height: auto; }
+    Welcome #first-steps { height: auto; margin-top: 1; }
+    Welcome OptionList {
+        height: auto; max-height: 9; border: none; padding: 0; background: transparent; scrollbar-size-vertical: 1;
+        text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    Welcome .heading { text-style: bold; color: $secondary; }
+    Welcome .learning { margin-top: 1; }
+    Welcome .more { color: $quiet; margin-top: 1; }
+    """
+
+    class Opened(Message):
+        """The four lines of a first start are shown; whoever knows may add the first steps."""
+
+    @dataclass
+    class ModelChosen(Message):
+        """The person chose a model that is here, or one to fetch."""
+
+        model: FoundModel | Recommended
 
     def __init__(self) -> None:
         super().__init__(id="welcome")
         self.first = True
+        self.text = ""
+        self._models: list[FoundModel | Recommended] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="welcome-lines")
 
     def tell(self, *, first: bool, learning: bool, home: str) -> None:
         """Fill in the lines: all four before the first chat, a greeting after it."""
         self.first = first
-        if not first:
-            self.update(Content.styled("A new chat. Type below to begin.", "$quiet"))
-            return
+        lines = self._four_lines(learning, home) if first else [Content.styled(_GREETING, "$quiet")]
+        page = Content("\n").join(lines)
+        self.text = page.plain
+        for place in self.query("#welcome-lines").results(Static):  # None, if something was said meanwhile.
+            place.update(page)
+        for place in self.query(".learning").results(Static):
+            place.update(_learning(learning, home))
+        if first:
+            self.post_message(self.Opened())
+
+    @staticmethod
+    def _four_lines(learning: bool, home: str) -> list[Content]:
         state = (
             ("Learning is on: what you say about a reply teaches it.  ", "Ctrl+L turns it off.")
             if learning
             else ("Learning is off: nothing you say trains it.  ", "Ctrl+L turns it on.")
         )
-        lines = [
+        return [
             Content.assemble(("claw-local", "bold $primary"), " is an assistant that lives on this machine."),
             Content.assemble("Say what you like and dislike about its replies, and it becomes yours."),
             Content.assemble(state[0], (state[1], "bold")),
             Content.assemble("Nothing leaves this machine. Everything is kept in ", (home, "$secondary")),
         ]
-        self.update(Content("\n").join(lines))
+
+    # The first steps
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the first steps are shown."""
+        return bool(self.query("#first-steps"))
+
+    async def add_steps(self, *, learning: bool, home: str) -> None:
+        """Show the first steps; the models come with `show_models`."""
+        if self.has_steps:
+            return
+        models = OptionList(id="welcome-models", markup=False, compact=True)
+        models.display = False
+        await self.mount(
+            Vertical(
+                Static("Which model answers", classes="heading"),
+                Static(Content.styled("looking for models on this machine …", "$quiet"), id="welcome-note"),
+                models,
+                Static(_learning(learning, home), classes="learning"),
+                Static(
+                    "Just type to begin. Tab goes to the models, F1 shows all keys, Esc hides this.", classes="more"
+                ),
+                id="first-steps",
+            )
+        )
+
+    async def drop_steps(self) -> None:
+        """Leave only the four lines."""
+        await self.query("#first-steps").remove()
+
+    def show_models(self, found: Sequence[FoundModel], worth: Sequence[Recommended]) -> None:
+        """Offer the models that are here, the one in use first, and those worth fetching."""
+        if not self.has_steps:
+            return
+        here = sorted(found, key=lambda model: not model.in_use)[:LISTED]
+        have = {model.path.name.lower() for model in found if model.path is not None}
+        fetch = [model for model in worth if model.file.lower() not in have][: LISTED // 2]
+        self._models = [*here, *fetch]
+        listed = self.query_one("#welcome-models", OptionList)
+        listed.set_options([Option(_model_line(model)) for model in self._models])
+        listed.display = bool(self._models)
+        if any(model.in_use for model in here):
+            self.note("Enter takes another one; you can change it at any time.")
+        elif here:
+            self.note("None is in use yet: Tab goes to the list, Enter takes one.")
+        else:
+            self.note("There is none yet: Tab goes to the list, Enter fetches one.")
+
+    def note(self, words: str, *, style: str = "$quiet") -> None:
+        """Say how it stands with the models."""
+        for place in self.query("#welcome-note").results(Static):
+            place.update(Content.styled(one_line(words), style))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.post_message(self.ModelChosen(self._models[event.option_index]))
+
+
+_GREETING = "A new chat. Type below to begin."
+
+
+def _learning(on: bool, home: str) -> Content:
+    return Content.assemble(
+        (f"Learning is {'on' if on else 'off'}\n", "bold $secondary"),
+        "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your next "
+        "message. When the machine is idle, a small adapter is trained on these; one that does worse is not used. "
+        f"Lessons, hints and adapters stay in {home}. Ctrl+T shows them all; there you switch a hint off or take an "
+        "adapter back, and deleting a chat takes its lessons with it.",
+    )
+
+
+def _model_line(model: FoundModel | Recommended) -> Content:
+    size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+    if hasattr(model, "repo"):
+        why = one_line(cast("Recommended", model).why)
+        return Content.assemble(("↓ ", "$accent"), one_line(model.name), (f"  {size} to fetch · {why}", "$quiet"))
+    details = " · ".join(part for part in (model.quantisation, size, _WHERE.get(model.source, "")) if part)
+    mark = ("● ", "$success") if model.in_use else ("○ ", "$quiet")
+    return Content.assemble(mark, one_line(model.name), (f"  {details}", "$quiet"))

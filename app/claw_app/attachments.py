@@ -1,0 +1,82 @@
+"""Attached files: reading one, and showing a message that has some. It must never read but the one file they named."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from pathlib import Path
+
+from claw_local.errors import UsageError
+from claw_local.signals.attached import Attachment, split
+
+from .text import clean, one_line
+
+LARGEST_BYTES = 1_000_000
+"""More text than any model here reads at once; a bigger file is a mistake or a log."""
+
+
+def read(typed: str) -> Attachment:
+    """The text of the file at this path (`~` is the home folder). Blocks: call it where it cannot freeze the screen.
+
+    Raises:
+        UsageError: it cannot be attached; the message says why and what to do.
+    """
+    name = one_line(typed)
+    data = _bytes(typed, name)
+    if len(data) > LARGEST_BYTES:
+        raise UsageError(
+            f"{name} is larger than {LARGEST_BYTES // 1_000_000} MB, the most that can be attached. "
+            "Attach a part of it, or paste what matters."
+        )
+    text = _text(data)
+    if text is None:
+        raise UsageError(f"{name} is not a text file, so it cannot be attached. Its text has to be in UTF-8 or UTF-16.")
+    if not text.strip():
+        raise UsageError(f"{name} is empty: there is nothing to attach.")
+    return Attachment(name, clean(text))
+
+
+def folded(message: str) -> str:
+    """A message as it is shown: each attachment as one line with its name and size."""
+    parts = split(message)
+    if all(isinstance(part, str) for part in parts):
+        return message
+    shown = [
+        part.strip("\n") if isinstance(part, str) else f"▤ {part.name} · {len(part.text):,} characters"
+        for part in parts
+    ]
+    return "\n".join(shown)
+
+
+def _bytes(typed: str, name: str) -> bytes:
+    try:
+        path = Path(typed).expanduser()
+        # Not blocking: a pipe without a writer would wait for one for ever.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb") as file:
+            kind = os.fstat(handle).st_mode
+            if stat.S_ISDIR(kind):
+                raise IsADirectoryError
+            if not stat.S_ISREG(kind):
+                raise UsageError(f"{name} is a device or a pipe, not a file: it cannot be attached.")
+            return file.read(LARGEST_BYTES + 1)
+    except (IsADirectoryError, PermissionError) as error:
+        if isinstance(error, IsADirectoryError) or Path(typed).expanduser().is_dir():
+            raise UsageError(f"{name} is a folder. Go on typing to choose a file in it.") from error
+        raise UsageError(f"{name} cannot be read: you have no permission.") from error
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no file {name}.") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise UsageError(f"{name} cannot be read: {said}.") from error
+
+
+def _text(data: bytes) -> str | None:
+    """None if these bytes are no text."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text

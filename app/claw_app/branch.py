@@ -1,0 +1,77 @@
+"""The branch of a chat that is shown, a page at a time. It must never know about widgets; it keeps only ids.
+
+Every method asks the store, so call it where that cannot freeze the screen (`ClawApp.quick`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
+    from claw_local.store import Signal, StoredMessage
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One message with all that is known beside it.
+
+    Attributes:
+        versions: the ids of all messages that stand in its place, its own included.
+        because: what the person said after a reply, which is what the judge went by.
+    """
+
+    message: StoredMessage
+    signals: tuple[Signal, ...]
+    versions: tuple[int, ...]
+    because: str
+
+
+class Branch:
+    """What was said in a chat, as far as it is on the branch that is shown.
+
+    Args:
+        leave_out: a message that is not to be shown: the reply that is being written.
+    """
+
+    def __init__(self, assistant: Assistant, chat_id: int, *, leave_out: int | None = None) -> None:
+        self._assistant, self.chat_id = assistant, chat_id
+        self._leave_out = leave_out
+        self.ids: list[int] = []
+        self._places: dict[int, int] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Find out anew which messages there are."""
+        head = self._assistant.chat(self.chat_id).head_id
+        self.ids = [one for one in self._assistant.store.messages.branch_ids(head) if one != self._leave_out]
+        self._places = {message_id: place for place, message_id in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def place(self, message_id: int) -> int | None:
+        """Where a message stands on the branch, from 0; None if it does not."""
+        return self._places.get(message_id)
+
+    def load(self, start: int, stop: int) -> list[Shown]:
+        """The messages from one place up to another, without that one."""
+        start, stop = max(0, start), max(0, stop)
+        ids = self.ids[start:stop]
+        if not ids:
+            return []
+        store = self._assistant.store
+        # One more: what was said after the last of them.
+        messages = {message.id: message for message in store.messages.some(self.ids[start : stop + 1])}
+        signals, versions = store.signals.of(ids), store.messages.versions_of(ids)
+        after = dict(zip(ids, self.ids[start + 1 : stop + 1], strict=False))
+        return [
+            Shown(messages[one], tuple(signals[one]), tuple(versions[one]), _asked(messages.get(after.get(one, 0))))
+            for one in ids
+            if one in messages
+        ]
+
+
+def _asked(message: StoredMessage | None) -> str:
+    return message.content if message is not None and message.role == "user" else ""

@@ -1,0 +1,215 @@
+"""Versions: asking again, saying it otherwise, correcting a reply, and walking between them. Part of the chat's screen.
+
+Nothing is ever overwritten: each of these begins a branch. It must never know how branches are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from textual import on
+from textual.screen import Screen
+
+from ..branch import Branch
+from ..talk import LiveReply
+from ..widgets.bubbles import Bubble, Question
+from ..widgets.editor import Editor
+
+if TYPE_CHECKING:
+    from claw_local.assistant import Assistant, Reply
+
+    from ..app import ClawApp
+    from ..widgets.composer import Composer
+    from ..widgets.transcript import Transcript
+
+ONE_AT_A_TIME = "A reply is still being written. Esc stops it."
+
+
+class BranchActions(Screen[None]):
+    """The actions that begin a branch, or show another one."""
+
+    if TYPE_CHECKING:
+        transcript: Transcript
+        composer: Composer
+        chat_id: int | None
+        live: LiveReply | None
+        sending: bool
+        _live_bubble: Bubble | None
+
+        @property
+        def claw(self) -> ClawApp: ...
+        def _reply(self) -> Bubble | None: ...
+        def _waiting_words(self) -> str: ...
+        async def _follow(self, live: LiveReply) -> None: ...
+        async def _ended(self, live: LiveReply) -> None: ...
+        async def _give(self, bubble: Bubble, verdict: None, **said: Any) -> bool: ...
+        async def refresh_chats(self) -> None: ...
+        async def refresh_status(self) -> None: ...
+
+    async def renew(self, *, focus: int | None = None) -> None:
+        """Show the open chat as it is in the store now, without moving what has not changed."""
+        chat_id = self.chat_id
+        if chat_id is None:
+            return
+        branch = await self.claw.quick(Branch, await self.claw.assistant(), chat_id)
+        if branch is not None and chat_id == self.chat_id:
+            await self.transcript.renew(branch)
+            if focus is not None:
+                await self.transcript.reveal(focus, focus=True)
+
+    # Walking
+
+    async def action_walk(self, by: int) -> None:
+        """Show the version before or after the one in focus, with what followed it."""
+        shown = self.transcript.chosen_question() or self.transcript.chosen()
+        if shown is None or not shown.message_id:
+            return
+        place = shown.versions.index(shown.message_id) + by if shown.message_id in shown.versions else 0
+        if len(shown.versions) < 2:
+            self.claw.say("There is one version only. r asks again; e says it otherwise.")
+        elif self.sending:
+            self.claw.say(ONE_AT_A_TIME)
+        elif 0 <= place < len(shown.versions):
+            await self._show_version(shown.versions[place])
+
+    async def _show_version(self, message_id: int) -> None:
+        assistant = await self.claw.assistant()
+        await self.claw.quick(assistant.show_version, message_id)
+        await self.renew(focus=message_id)
+
+    async def action_older_version(self) -> None:
+        """Show the version before."""
+        await self.action_walk(-1)
+
+    async def action_newer_version(self) -> None:
+        """Show the version after."""
+        await self.action_walk(1)
+
+    # Asking again
+
+    async def action_regenerate(self) -> None:
+        """Ask for another reply to the same question."""
+        bubble = self._reply()
+        if bubble is None:
+            return
+        if self.sending:
+            self.claw.say(ONE_AT_A_TIME)
+            return
+        assistant, message_id = await self.claw.assistant(), bubble.message_id
+        self._branch_off(bubble, None, lambda: assistant.regenerate(message_id), "")
+
+    def _branch_off(
+        self, instead_of: Question | Bubble, question: Question | None, begin: Callable[[], Reply], text: str
+    ) -> None:
+        self.sending = True
+        self.run_worker(self._stream_branch(instead_of, question, begin, text), exit_on_error=self.claw.debug_errors)
+
+    async def _stream_branch(
+        self, instead_of: Question | Bubble, question: Question | None, begin: Callable[[], Reply], text: str
+    ) -> None:
+        bubble = Bubble(state="streaming")
+        assistant, chat_id = await self.claw.assistant(), self.chat_id
+        try:
+            await self.transcript.cut(instead_of)
+            await self.transcript.add(*([question] if question is not None else []), bubble)
+            self.composer.focus()
+            bubble.wait_for(self._waiting_words())
+            self._live_bubble = bubble
+            live = self.live = LiveReply(text, begin, self.claw.background)
+            live.started.add_done_callback(lambda _: self.call_later(self._begun, live, bubble, question))
+            await self._follow(live)
+            if live.error is None:
+                await self._ended(live)
+            self.claw.loaded = assistant.loaded
+        finally:
+            self.live, self._live_bubble, self.sending = None, None, False
+        if chat_id == self.chat_id:
+            await self._settle(live)
+        await self.refresh_chats()
+        await self.refresh_status()
+
+    async def _begun(self, live: LiveReply, bubble: Bubble, question: Question | None) -> None:
+        if not live.started.cancelled():
+            reply = live.started.result()
+            bubble.message_id = reply.message_id
+            if question is not None:
+                question.message_id = reply.user_message_id
+
+    async def _settle(self, live: LiveReply) -> None:
+        await self.renew()
+        error = live.error
+        if error is not None:
+            await self.transcript.note(self.claw.sentence(error), error=True)
+            self.claw.fail(error)
+            if live.reply is None and live.question:
+                self.composer.give_back(live.question)
+
+    # Writing where it stands
+
+    def action_edit(self) -> None:
+        """Say the question in focus otherwise; else write the reply as it should have been, where it stands."""
+        question = self.transcript.chosen_question()
+        message = question if question is not None else self._reply()
+        if message is None or not message.message_id:
+            return
+        if self.sending:
+            self.claw.say(ONE_AT_A_TIME)
+        elif self.query(Editor):
+            self.query_one(Editor).focus()
+        elif isinstance(message, Question):
+            self.run_worker(self._open_editor(message, Editor(message.raw, title="Say it otherwise", enter_keeps=True)))
+        else:
+            self.run_worker(self._open_editor(message, Editor(message.raw, title="The reply as you want it")))
+
+    async def _open_editor(self, message: Question | Bubble, editor: Editor) -> None:
+        self.transcript.anchor(False)
+        with self.app.batch_update():
+            message.display = False
+            await self.transcript.put_after(editor, message)
+        editor.scroll_visible(animate=False)
+
+    async def _close_editor(self, editor: Editor) -> Question | Bubble | None:
+        message = self.transcript.before(editor)
+        with self.app.batch_update():
+            if message is not None:
+                message.display = True
+            await editor.remove()
+        return message
+
+    @on(Editor.Left)
+    async def _left_editor(self, event: Editor.Left) -> None:
+        message = await self._close_editor(event.editor)
+        if message is not None:
+            message.focus()
+
+    @on(Editor.Kept)
+    async def _kept(self, event: Editor.Kept) -> None:
+        text = event.text.strip()
+        message = await self._close_editor(event.editor)
+        if message is None:
+            return
+        if not text or text == message.raw.strip():
+            message.focus()
+            return
+        if isinstance(message, Question):
+            await self._ask_otherwise(message, text)
+        elif await self._give(message, None, edit=text):
+            await self._show_correction(message)
+
+    async def _ask_otherwise(self, question: Question, text: str) -> None:
+        if self.sending:
+            self.claw.say(ONE_AT_A_TIME)
+            return
+        assistant: Assistant = await self.claw.assistant()
+        message_id = question.message_id
+        self._branch_off(question, Question(text), lambda: assistant.edit_question(message_id, text), text)
+
+    async def _show_correction(self, bubble: Bubble) -> None:
+        await self.renew()
+        if self.transcript.holds(bubble.message_id):  # What was said after an older reply stays in view.
+            self.claw.say("Your version is kept as an example. → on the reply shows it.")
+            await self.transcript.reveal(bubble.message_id, focus=True)
+        else:
+            self.claw.say("Your version is kept as an example.")
+            self.composer.focus()

@@ -1,0 +1,209 @@
+"""What one chat does differently: model, system prompt, sampling, whether it may teach. It asks, and sets nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Grid, Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, Select, Static, Switch, TextArea
+
+from claw_local.settings import SamplingSettings
+
+from ..text import one_line
+
+if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
+
+    from ..app import ClawApp
+
+FIELDS: dict[str, tuple[str, str]] = {
+    "temperature": ("Temperature", "0 takes the likeliest word every time; higher is livelier."),
+    "max_tokens": ("Longest reply", "In tokens: about three quarters of a word each."),
+    "top_p": ("Top P", "Draw from the smallest set of words that holds this much probability."),
+    "top_k": ("Top K", "Draw from this many likeliest words; 0 means all."),
+    "min_p": ("Min P", "Leave out words less likely than this share of the likeliest one."),
+    "repeat_penalty": ("Repeat penalty", "Makes words that were used lately less likely; 1 means off."),
+}
+_KEYS = "Ctrl+S keeps · Tab goes on · Esc cancels"
+_TEACHES = "While learning is on, this chat teaches."
+_NEVER = "An incognito chat never teaches."
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a chat does differently. Empty fields are as the settings say."""
+
+    model: str = ""
+    system: str = ""
+    sampling: dict[str, Any] = field(default_factory=dict)
+    learn: bool = True
+
+    def changes(self) -> dict[str, Any]:
+        """For `Assistant.set_chat`."""
+        return {"model": self.model, "system": self.system, "sampling": self.sampling, "learn": self.learn}
+
+
+class ChatSettings(ModalScreen["Choices | None"]):
+    """A form. Ctrl+S gives what was chosen, Esc gives None. Values out of range are said at once, and not taken."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f6", "dismiss(None)", "Cancel", show=False),
+        Binding("ctrl+s", "keep", "Keep", show=False, priority=True),
+    ]
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
+
+    def __init__(self, assistant: Assistant, now: Choices, *, incognito: bool = False) -> None:
+        super().__init__()
+        self._assistant, self._now, self._incognito = assistant, now, incognito
+
+    def compose(self) -> ComposeResult:
+        defaults = self._assistant.settings.sampling
+        with Vertical(classes="dialog large", id="chat-settings"):
+            yield Static(Content.styled("What this chat does differently", "bold"))
+            with Vertical(id="form"):
+                with Horizontal(classes="row"):
+                    yield Label("Model")
+                    yield Select(list(self._models()), value=self._now.model, allow_blank=False, compact=True)
+                with Horizontal(classes="row"):
+                    yield Label("")
+                    yield Input(placeholder="or a GGUF file, ollama:NAME, openai:NAME", compact=True, id="other-model")
+                with Horizontal(classes="row tall"):
+                    yield Label("System prompt")
+                    yield TextArea(
+                        self._now.system,
+                        soft_wrap=True,
+                        highlight_cursor_line=False,
+                        tab_behavior="focus",
+                        compact=True,
+                        placeholder="empty: the model's own",
+                    )
+                with Grid(id="sampling"):
+                    for name, (label, _) in FIELDS.items():
+                        value = self._now.sampling.get(name)
+                        with Horizontal(classes="row"):
+                            yield Label(label)
+                            yield Input(
+                                "" if value is None else f"{value:g}",
+                                placeholder=f"{getattr(defaults, name):g}",
+                                compact=True,
+                                name=name,
+                                classes="number",
+                                select_on_focus=False,
+                            )
+                            yield Static(allowed(name), classes="range")
+                with Horizontal(classes="row"):
+                    yield Label("May teach")
+                    yield Switch(self._now.learn and not self._incognito, animate=False, disabled=self._incognito)
+                    yield Static(_NEVER if self._incognito else _TEACHES, classes="range")
+            yield Static("", id="settings-help")
+            yield Static(_KEYS, classes="dialog-keys")
+
+    async def on_mount(self) -> None:
+        self.query_one(Select).focus()
+        self.run_worker(self._find_models())
+
+    def _models(self, found: tuple[tuple[str, str], ...] = ()) -> Iterator[tuple[str, str]]:
+        """(what is shown, what is chosen) of each model to choose from, the one in use now among them."""
+        yield "As the settings say", ""
+        if self._now.model and self._now.model not in (value for _, value in found):
+            yield one_line(self._now.model), self._now.model
+        yield from found
+
+    async def _find_models(self) -> None:
+        """The models on this machine. Looking through folders may take a moment: the form is there already."""
+        claw = cast("ClawApp", self.app)
+        try:
+            found = await claw.background.slow(self._assistant.models.list)
+        except Exception as error:
+            self._help(claw.sentence(error), "$warning")
+            return
+        select = self.query_one(Select)
+        chosen = select.value
+        with self.prevent(Select.Changed):
+            select.set_options(self._models(tuple((_described(model), model.chooses) for model in found)))
+            select.value = chosen
+
+    def _help(self, words: str, style: str = "$quiet") -> None:
+        self.query_one("#settings-help", Static).update(Content.styled(words, style))
+
+    @on(Input.Changed, ".number")
+    def _number_changed(self, event: Input.Changed) -> None:
+        self._explain(event.input)
+
+    def on_descendant_focus(self) -> None:
+        """Say what the field in focus is about."""
+        if isinstance(self.focused, Input) and self.focused.name in FIELDS:
+            self._explain(self.focused)
+        else:
+            self._help("")
+
+    def _explain(self, number: Input) -> None:
+        name = str(number.name)
+        problem = self._problem(name, number.value)
+        number.set_class(bool(problem), "-wrong")
+        if number is self.focused:
+            self._help(problem or FIELDS[name][1], "$error" if problem else "$quiet")
+
+    @staticmethod
+    def _problem(name: str, text: str) -> str:
+        try:
+            number(name, text)
+        except ValueError:
+            return f"{FIELDS[name][0]} is {allowed(name)}; leave it empty for what the settings say."
+        return ""
+
+    def action_keep(self) -> None:
+        """Give what was chosen, if all of it can be."""
+        sampling = {name: value for name, value in self._now.sampling.items() if name not in FIELDS}
+        for entry in self.query("Input.number").results(Input):
+            name = str(entry.name)
+            problem = self._problem(name, entry.value)
+            if problem:
+                entry.focus()
+                self._help(problem, "$error")
+                return
+            value = number(name, entry.value)
+            if value is not None:
+                sampling[name] = value
+        other = self.query_one("#other-model", Input).value.strip()
+        learn = self._now.learn if self._incognito else self.query_one(Switch).value
+        model = other or str(self.query_one(Select).value)
+        self.dismiss(Choices(model, self.query_one(TextArea).text.strip(), sampling, learn))
+
+
+def number(name: str, text: str) -> float | int | None:
+    """A value of the sampling as it was typed; None for an empty field.
+
+    Raises:
+        ValueError: it is no number, or out of its range.
+    """
+    text = text.strip().replace(",", ".")
+    if not text:
+        return None
+    value = getattr(SamplingSettings.model_validate({name: text}), name)
+    return cast("float | int", value)
+
+
+def allowed(name: str) -> str:
+    """The range of a value, in words."""
+    limits = {
+        limit: getattr(rule, limit)
+        for rule in SamplingSettings.model_fields[name].metadata
+        for limit in ("ge", "gt", "le", "lt")
+        if hasattr(rule, limit)
+    }
+    low = f"over {limits['gt']:g}" if "gt" in limits else f"{limits.get('ge', 0):g}"
+    return f"{low} to {limits['le']:g}" if "le" in limits else f"{low} or more"
+
+
+def _described(model: Any) -> str:
+    size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+    return one_line(" · ".join(part for part in (model.name, model.quantisation, size, model.source) if part))

@@ -1,0 +1,261 @@
+"""What a person can do with a chat as a whole: find, rename, archive, delete, copy, write to a file, set up.
+
+Part of the chat's screen. It must never know how chats are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from textual import on
+from textual.screen import Screen
+
+from ..text import one_line
+from ..widgets.chat_list import ChatList, Filter, Sidebar
+from ..widgets.undo_line import UndoLine
+from .ask import AskLine
+
+if TYPE_CHECKING:
+    from ..app import ClawApp
+    from ..talk import LiveReply
+    from ..widgets.composer import Composer
+    from .chat_settings import Choices
+
+EMPTY = "This chat is still empty: there is nothing to {} yet."
+
+
+class ChatActions(Screen[None]):
+    """The actions on the open chat, or on the one under the cursor of the list."""
+
+    if TYPE_CHECKING:
+        chats: ChatList
+        sidebar: Sidebar
+        composer: Composer
+        chat_id: int | None
+        live: LiveReply | None
+
+        @property
+        def claw(self) -> ClawApp: ...
+        @property
+        def incognito(self) -> bool: ...
+        async def go_to(self, chat_id: int | None, message_id: int | None = None) -> None: ...
+        async def refresh_chats(self) -> None: ...
+        async def refresh_status(self) -> None: ...
+
+    deleted: list[tuple[int, str]]
+    """Chats deleted since the app was opened, with their titles; the last one comes back first."""
+    pending: Choices | None = None
+    """What was chosen for the new chat, until it begins."""
+
+    def _open_one(self, what: str) -> int | None:
+        """The chat meant by a key: the one under the cursor if the list has the focus, else the open one."""
+        chat_id = self.chats.under_cursor() if self.chats.has_focus else None
+        if chat_id is not None:
+            return chat_id
+        if self.incognito:
+            self.claw.say(f"This chat is incognito: there is nothing to {what}. It is gone when you leave it.")
+            return None
+        if self.chat_id is None:
+            self.claw.say(EMPTY.format(what))
+        return self.chat_id
+
+    # The list
+
+    def action_toggle_chats(self) -> None:
+        """Show the list and go there; from there, hide it."""
+        if self.sidebar.display and not self.sidebar.has_the_focus:
+            self.chats.focus()
+            return
+        shown = not self.sidebar.display
+        self.sidebar.display = shown
+        (self.chats if shown else self.composer).focus()
+
+    def action_filter_chats(self) -> None:
+        """Go to the filter above the list."""
+        self.sidebar.display = True
+        self.query_one(Filter).focus()
+
+    @on(ChatList.Chosen)
+    def _chosen(self, event: ChatList.Chosen) -> None:
+        self.run_worker(self.go_to(event.chat_id))
+        self.sidebar.clear_filter()
+        if self.has_class("-narrow"):
+            self.sidebar.display = False
+        self.composer.focus()
+
+    @on(ChatList.Act)
+    def _act(self, event: ChatList.Act) -> None:
+        acts = {
+            "delete": self._delete,
+            "rename": self._rename,
+            "archive": self._archive,
+            "duplicate": self._duplicate,
+            "export": self._export,
+        }
+        self.run_worker(acts[event.what](event.chat_id))
+
+    # Search
+
+    def action_search_chats(self) -> None:
+        """Search in everything that was said."""
+        self.run_worker(self._search(""))
+
+    @on(ChatList.SearchWanted)
+    def _search_wanted(self, event: ChatList.SearchWanted) -> None:
+        self.sidebar.clear_filter()
+        self.run_worker(self._search(event.words))
+
+    async def _search(self, words: str) -> None:
+        from .search import Search
+
+        found = await self.app.push_screen_wait(Search(await self.claw.home(), words))
+        if found is not None:
+            await self.go_to(found.chat_id, None if found.role == "title" else found.message_id)
+
+    # One chat
+
+    def action_rename_chat(self) -> None:
+        """Give the chat another name."""
+        self._on_one("rename", self._rename)
+
+    def action_delete_chat(self) -> None:
+        """Delete the chat; it can be brought back."""
+        if self.incognito and not self.chats.has_focus:
+            self.run_worker(self.go_to(None))
+            return
+        self._on_one("delete", self._delete)
+
+    def action_archive_chat(self) -> None:
+        """Put the chat away, or take it out again."""
+        self._on_one("archive", self._archive)
+
+    def action_duplicate_chat(self) -> None:
+        """Go on in a copy of the chat."""
+        self._on_one("duplicate", self._duplicate)
+
+    def action_export_chat(self) -> None:
+        """Write the chat, or all of them, to a file."""
+        self._on_one("export", self._export)
+
+    def _on_one(self, what: str, act: Callable[[int], Coroutine[Any, Any, None]]) -> None:
+        chat_id = self._open_one(what)
+        if chat_id is not None:
+            self.run_worker(act(chat_id))
+
+    async def _rename(self, chat_id: int) -> None:
+        home = await self.claw.home()
+        title = await self.app.push_screen_wait(AskLine("The chat's new name", self.chats.title_of(chat_id)))
+        if title is not None:
+            await self.claw.quick(home.rename_chat, chat_id, one_line(title))
+            await self.refresh_chats()
+
+    async def _archive(self, chat_id: int) -> None:
+        home = await self.claw.home()
+        title = self.chats.title_of(chat_id)
+        if self.chats.is_archived(chat_id):
+            await self.claw.quick(home.history.unarchive, chat_id)
+            self.claw.say(f"“{title}” is back in the list.")
+        else:
+            await self.claw.quick(home.history.archive, chat_id)
+            self.claw.say(f"“{title}” is archived: at the end of the list, and still found by search.")
+        await self.refresh_chats()
+
+    async def _duplicate(self, chat_id: int) -> None:
+        home = await self.claw.home()
+        copy = await self.claw.quick(home.history.duplicate, chat_id)
+        if copy is not None:
+            await self.go_to(copy.id)
+            self.claw.say("This is the copy; the chat it came from stays as it is.")
+
+    async def _export(self, chat_id: int) -> None:
+        from .export import Export
+
+        home = await self.claw.home()
+        title = self.chats.title_of(chat_id)
+        path = await self.app.push_screen_wait(Export(home, chat_id, title))
+        if path is not None:
+            self.claw.say(str(path), title="Written", timeout=8)
+
+    # Deleting
+
+    async def _delete(self, chat_id: int) -> None:
+        home = await self.claw.home()
+        title = self.chats.title_of(chat_id)
+        while self.live is not None and self.live.chat_id == chat_id and not self.incognito:
+            self.live.cancel()
+            await asyncio.sleep(0.05)
+        try:
+            await self.claw.background.quick(home.history.delete, chat_id)
+        except Exception as error:
+            self.claw.fail(error)
+            return
+        self.deleted.append((chat_id, title))
+        self.query_one(UndoLine).tell(title)
+        if chat_id == self.chat_id and not self.incognito:
+            await self.go_to(None)
+        else:
+            await self.refresh_chats()
+        await self.refresh_status()
+
+    async def action_undo_delete(self) -> None:
+        """Bring back the chat deleted last."""
+        if not self.deleted:
+            self.claw.say("No chat was deleted since you opened the app.")
+            return
+        home = await self.claw.home()
+        chat_id, title = self.deleted.pop()
+        try:
+            await self.claw.background.quick(home.history.undelete, chat_id)
+        except Exception as error:
+            self.claw.fail(error)
+            return
+        self.query_one(UndoLine).tell(self.deleted[-1][1] if self.deleted else "")
+        await self.go_to(chat_id)
+        await self.refresh_status()
+        self.claw.say(f"“{title}” is back.")
+
+    async def action_undo_delete_key(self) -> None:
+        """Ctrl+Z, where it does not undo what was typed: see `check_action` of the screen."""
+        await self.action_undo_delete()
+
+    @on(UndoLine.Pressed)
+    async def _undo_pressed(self) -> None:
+        await self.action_undo_delete()
+
+    async def purge_deleted(self) -> None:
+        """The person leaves: what they deleted is removed for good."""
+        home = self.claw.opened
+        gone, self.deleted = self.deleted, []
+        if home is not None:
+            for chat_id, _ in gone:
+                await self.claw.quick(home.history.delete_for_good, chat_id)
+
+    # Settings
+
+    def action_chat_settings(self) -> None:
+        """Choose model, system prompt and sampling of the open chat, and whether it may teach."""
+        self.run_worker(self._choose())
+
+    async def _choose(self) -> None:
+        from .chat_settings import ChatSettings, Choices
+
+        assistant = await self.claw.assistant()
+        chat_id = self.chat_id
+        if chat_id is not None:
+            chat = await self.claw.quick(assistant.chat, chat_id)
+            if chat is None:
+                return
+            now = Choices(chat.model, chat.system, chat.sampling, chat.learn)
+        else:
+            now = self.pending or Choices("", assistant.settings.model.system, {}, True)
+        chosen = await self.app.push_screen_wait(ChatSettings(assistant, now, incognito=self.incognito))
+        if chosen is None or chosen == now:
+            return
+        if self.chat_id is None:
+            self.pending = chosen
+        elif await self.claw.quick(assistant.set_chat, self.chat_id, **chosen.changes()) is None:
+            return
+        await self.refresh_chats()
+        self.claw.say("Kept; it holds from your next message on.")

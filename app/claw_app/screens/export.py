@@ -1,0 +1,146 @@
+"""Writing chats to a file: what, in which form, and where. It never replaces a file without being told twice."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, RadioButton, RadioSet, Static
+
+from ..text import count
+
+if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
+
+    from ..app import ClawApp
+
+What = Literal["markdown", "json", "all"]
+_WHATS: tuple[tuple[What, str], ...] = (
+    ("markdown", "This chat, to read (Markdown)"),
+    ("json", "This chat with all its branches, to import again (JSON)"),
+    ("all", "All chats, to import again (JSON)"),
+)
+
+
+class Export(ModalScreen["str | None"]):
+    """Asks what to write and where, and writes it. Gives a sentence about what was written; Esc gives None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Cancel", show=False),
+        Binding("ctrl+s", "write", "Write", show=False),
+    ]
+
+    def __init__(self, assistant: Assistant, chat_id: int, title: str) -> None:
+        super().__init__()
+        self._assistant, self._chat_id = assistant, chat_id
+        self._stem = file_name(title) or f"chat-{chat_id}"
+        self._what: What = "markdown"
+        self._replace: Path | None = None
+        self._writing = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog", id="export"):
+            yield Static(Content.styled("Write to a file", "bold"))
+            with RadioSet(compact=True):
+                for what, words in _WHATS:
+                    yield RadioButton(words, value=what == self._what, name=what)
+            yield Input(str(self._suggestion()), select_on_focus=False, id="export-path")
+            yield Static("", id="export-problem")
+            yield Static("Enter writes · Tab goes to the form · Esc cancels", classes="dialog-keys")
+
+    def on_mount(self) -> None:
+        self.query_one("#export-problem").display = False
+        self.query_one(Input).focus()
+
+    def _suggestion(self) -> Path:
+        folder = documents()
+        if self._what == "all":
+            return folder / "claw-local-chats.json"
+        return folder / f"{self._stem}{'.md' if self._what == 'markdown' else '.json'}"
+
+    @on(RadioSet.Changed)
+    def _chosen(self, event: RadioSet.Changed) -> None:
+        before = str(self._suggestion())
+        self._what = cast("What", event.pressed.name)
+        field = self.query_one(Input)
+        if field.value == before:
+            field.value = str(self._suggestion())
+        elif self._what != "all":
+            suffix = ".md" if self._what == "markdown" else ".json"
+            field.value = re.sub(r"\.(md|json)$", suffix, field.value)
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._replace = None
+        self._say("")
+
+    def _say(self, words: str) -> None:
+        problem = self.query_one("#export-problem", Static)
+        problem.update(Content.styled(words, "$warning"))
+        problem.display = bool(words)
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.action_write()
+
+    def action_write(self) -> None:
+        """Write it, unless something stands in the way."""
+        if self._writing:
+            return
+        path = Path(self.query_one(Input).value.strip()).expanduser().absolute()
+        if path.is_dir():
+            path = path / self._suggestion().name
+            self.query_one(Input).value = str(path)
+        if not path.parent.is_dir():
+            self._say(f"There is no folder {path.parent}. Make it first, or choose another one.")
+        elif path.exists() and self._replace != path:
+            self._replace = path
+            self._say(f"{path.name} is there already. Enter once more replaces it.")
+        else:
+            self._writing = True
+            self._say("Writing …")
+            self.run_worker(self._write(path))
+
+    async def _write(self, path: Path) -> None:
+        claw = cast("ClawApp", self.app)
+        try:
+            chats = await claw.background.slow(write, self._assistant, self._what, self._chat_id, path)
+        except OSError as error:
+            self._say(f"{path} could not be written ({error.strerror or error}). Choose another place.")
+        except Exception as error:
+            self._say(claw.sentence(error))
+        else:
+            self.dismiss(f"{count(chats, 'chat')} to {path}")
+        finally:
+            self._writing = False
+
+
+def write(assistant: Assistant, what: What, chat_id: int, path: Path) -> int:
+    """Write the file, whole or not at all, readable by its owner only. Returns how many chats are in it."""
+    from claw_local.files import write_pieces
+
+    history = assistant.history
+    ids = history.all_ids() if what == "all" else [chat_id]
+    pieces = [history.markdown(chat_id)] if what == "markdown" else history.json_pieces(ids)
+    write_pieces(path, (piece.encode() for piece in pieces))
+    return len(ids)
+
+
+def file_name(title: str) -> str:
+    """A title as a file's name, without a suffix; empty if nothing of it can stand in one."""
+    return re.sub(r"[^\w-]+", "-", title).strip("-_")[:60].rstrip("-_").lower()
+
+
+def documents() -> Path:
+    """Where people keep documents, if there is such a folder; else where they are."""
+    import platformdirs
+
+    folder = platformdirs.user_documents_path()
+    return folder if folder.is_dir() else Path.cwd()

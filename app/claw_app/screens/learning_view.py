@@ -1,0 +1,317 @@
+"""What the assistant learned: score over time, hints, runs and adapters, live. It must never hold what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Grid
+from textual.content import Content
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Footer, OptionList, Static
+
+from ..report import verdict, work
+from ..text import count, local_time, one_line
+from ..widgets.learned import Row, RowList, ScorePanel
+from ..widgets.status_line import bar
+from .ask import AskLine
+from .report import Report
+
+if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
+    from claw_local.idle.learning import LearnStatus
+    from claw_local.signals.scores import Scored
+    from claw_local.store import AdapterRecord, Hint, Run
+
+    from ..app import ClawApp
+
+EVERY_S = 2.0
+PANELS = {"score": "Score over time", "hints": "Hints", "runs": "Runs", "adapters": "Adapters"}
+_KEYS = {
+    "score": "",
+    "hints": "Space off/on · e edit · a add",
+    "runs": "Enter shows the report",
+    "adapters": "u use · b back · Enter report",
+}
+_HINTS = {
+    "active": ("●", "$success", ""),
+    "consolidated": ("✓", "$accent", "learned: no longer in the prompt"),
+    "dropped": ("○", "$quiet", "off"),
+}
+_RUNS = {"done": "", "failed": "failed", "stopped": "stopped"}
+_LEARNED_FROM = "learned from"
+
+
+class LearningView(Screen[None]):
+    """Four panels side by side where there is room, else one at a time. Keys 1 to 4 go to a panel."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,ctrl+t", "dismiss", "Back", key_display="Esc"),
+        *(
+            Binding(str(number), f"panel('{name}')", title, show=False)
+            for number, (name, title) in enumerate(PANELS.items(), 1)
+        ),
+        Binding("tab", "next(1)", "Next panel", key_display="Tab"),
+        Binding("shift+tab", "next(-1)", "Panel before", show=False),
+        Binding("space", "hint_switch", "Hint off/on"),
+        Binding("e", "hint_edit", "Edit hint"),
+        Binding("a", "hint_add", "Add hint"),
+        Binding("u", "use", "Use adapter"),
+        Binding("b", "back", "Roll back"),
+        Binding("f5", "learn_now", "Learn now"),
+        Binding("f1", "app.help", "Help", show=False),
+        Binding("f9", "app.toggle_theme", "Theme", show=False),
+    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-one"), (110, "-four")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]  # noqa: RUF012
+    AUTO_FOCUS = "#score"
+
+    def __init__(self, assistant: Assistant) -> None:
+        super().__init__()
+        self._assistant = assistant
+        self._hints: dict[int, Hint] = {}
+        self._runs: dict[int, Run] = {}
+        self._adapters: dict[int, AdapterRecord] = {}
+        self._in_use = 0
+
+    @property
+    def _claw(self) -> ClawApp:
+        return cast("ClawApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="learned-head")
+        yield Static(id="learned-tabs")
+        with Grid(id="learned"):
+            yield ScorePanel()
+            yield RowList(id="hints", empty="No hints. a adds one: a wish that stands in every prompt.")
+            yield RowList(id="runs", empty="No training run yet. F5 starts one when there is something to learn.")
+            yield RowList(id="adapters", empty="Only the base model. A training run makes an adapter.")
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        for number, (name, title) in enumerate(PANELS.items(), 1):
+            panel = self.query_one(f"#{name}")
+            panel.border_title, panel.border_subtitle = f"{number} {title}", _KEYS[name]
+        self.action_panel("score")
+        self.run_worker(self.refresh_all())
+        self.set_interval(EVERY_S, self.refresh_all)
+
+    # What is shown
+
+    async def refresh_all(self) -> None:
+        """Ask how everything stands; other programs change these things too."""
+        found = await self._claw.quick(self._look)
+        if found is None or not self.is_attached:
+            return
+        status, scored, hints, runs, adapters = found
+        self._hints = {hint.id: hint for hint in hints}
+        self._runs = {run.id: run for run in runs}
+        self._adapters = {record.id: record for record in adapters}
+        self._in_use = status.adapter
+        self.query_one("#learned-head", Static).update(self._head(status))
+        self.query_one(ScorePanel).fill(scored)
+        self._list("hints").fill([self._hint_row(hint) for hint in hints])
+        self._list("runs").fill([self._run_row(run) for run in runs])
+        base = Content.assemble(_dot(not self._in_use), "base model", ("  as it came", "$quiet"))
+        rows = [self._adapter_row(record) for record in adapters]
+        self._list("adapters").fill([*rows, ("0", base)] if rows else [])
+
+    def _look(self) -> tuple[LearnStatus, list[Scored], list[Hint], list[Run], list[AdapterRecord]]:
+        learn = self._assistant.learn
+        hints = [hint for hint in self._assistant.hints.list(active_only=False) if hint.scope != "turn"]
+        order = {"active": 0, "consolidated": 1, "dropped": 2}
+        hints.sort(key=lambda hint: (order.get(hint.state, 3), -hint.id))
+        return learn.status(), learn.scores(), hints, learn.runs(), self._assistant.adapters.list()
+
+    def _list(self, name: str) -> RowList:
+        return self.query_one(f"#{name}", RowList)
+
+    def _head(self, status: LearnStatus) -> Content:
+        parts = [Content.styled("What it learned", "bold $primary")]
+        parts.append(
+            Content.styled(
+                "learning on" if status.enabled else "learning off", "$success" if status.enabled else "$quiet"
+            )
+        )
+        parts.append(Content(f"adapter {status.adapter} in use" if status.adapter else "base model in use"))
+        parts.append(Content(f"{count(status.lessons, 'correction')} waiting"))
+        if status.waiting:
+            parts.append(Content(f"{count(status.waiting, 'reply', 'replies')} not judged yet"))
+        run = status.run
+        if run is not None and run.state == "running":
+            parts.append(Content.styled(f"{one_line(run.phase)} {bar(run.progress)} {run.progress:.0%}", "$accent"))
+        return Content.styled(" · ", "$quiet").join(parts)
+
+    def _hint_row(self, hint: Hint) -> Row:
+        mark, style, note = _HINTS.get(hint.state, ("?", "$quiet", hint.state))
+        used = f"in {count(hint.uses, 'prompt')}" if hint.uses else "not used yet"
+        scope = " · this chat only" if hint.scope == "chat" else ""
+        return str(hint.id), Content.assemble(
+            (f"{mark} ", style), one_line(hint.text), (f"  {note or used}{scope}", "$quiet")
+        )
+
+    def _run_row(self, run: Run) -> Row:
+        when = f"{local_time(run.started_at):%d %b %H:%M}"
+        if run.state == "running":
+            words = Content.styled(f"{one_line(run.phase)} {bar(run.progress)} {run.progress:.0%}", "$accent")
+        elif run.state == "done":
+            taken = bool(run.result.get("accepted"))
+            words = Content.assemble(
+                (verdict(run.result), "$success" if taken else "$warning"), (f"  {work(run.result)}", "$quiet")
+            )
+        else:
+            words = Content.assemble(
+                (_RUNS.get(run.state, run.state), "$error"), (f"  {one_line(run.detail)}", "$quiet")
+            )
+        return str(run.id), Content.assemble((f"{when}  ", "$secondary"), words)
+
+    def _adapter_row(self, record: AdapterRecord) -> Row:
+        made = f"{local_time(record.created_at):%d %b %H:%M}"
+        state = (
+            "in use"
+            if record.id == self._in_use
+            else {"rejected": "not taken by the gate", "retired": "used before"}.get(record.state, record.state)
+        )
+        parent = f"from adapter {record.parent_id}" if record.parent_id else "from the base model"
+        learned = f"{_LEARNED_FROM} {count(len(record.lineage), 'reply', 'replies')}"
+        words = Content.assemble(
+            _dot(record.id == self._in_use),
+            f"adapter {record.id}  ",
+            (state, "$success" if record.id == self._in_use else "$quiet"),
+        )
+        return str(record.id), Content.assemble(words, (f"  {made} · {parent} · {learned}", "$quiet"))
+
+    # Moving
+
+    def action_panel(self, name: str) -> None:
+        """Go to a panel."""
+        tabs = []
+        for number, (one, title) in enumerate(PANELS.items(), 1):
+            self.query_one(f"#{one}").set_class(one == name, "-shown")
+            tabs.append(Content.styled(f" {number} {title} ", "bold $primary on $panel" if one == name else "$quiet"))
+        self.query_one("#learned-tabs", Static).update(Content(" ").join(tabs))
+        self.query_one(f"#{name}").focus()
+
+    def on_descendant_focus(self) -> None:
+        self.refresh_bindings()
+
+    def _shown(self) -> str:
+        focused = self.focused
+        return focused.id if isinstance(focused, Widget) and focused.id in PANELS else "score"
+
+    def action_next(self, by: int) -> None:
+        """Go to the next panel."""
+        names = list(PANELS)
+        self.action_panel(names[(names.index(self._shown()) + by) % len(names)])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The footer names only the keys that work in the panel one is in."""
+        if not self.is_mounted:
+            return True
+        if action in ("hint_switch", "hint_edit"):
+            return self._shown() == "hints"
+        if action in ("use", "back"):
+            return self._shown() == "adapters"
+        return super().check_action(action, parameters)
+
+    # Hints
+
+    def _hint(self) -> Hint | None:
+        chosen = self._list("hints").chosen()
+        return self._hints.get(int(chosen)) if chosen else None
+
+    async def action_hint_switch(self) -> None:
+        """Take the hint under the cursor out of the prompt, or put it back."""
+        hint = self._hint()
+        if hint is not None:
+            change = self._assistant.hints.off if hint.state == "active" else self._assistant.hints.on
+            await self._change(change, hint.id)
+
+    def action_hint_edit(self) -> None:
+        """Say the hint under the cursor otherwise."""
+        hint = self._hint()
+        if hint is not None:
+            self.run_worker(self._edit_hint(hint))
+
+    async def _edit_hint(self, hint: Hint) -> None:
+        text = await self.app.push_screen_wait(AskLine("The hint, as it is to stand in prompts", one_line(hint.text)))
+        if text and text != hint.text:
+            await self._change(self._assistant.hints.edit, hint.id, text)
+
+    def action_hint_add(self) -> None:
+        """Add a wish for every chat."""
+        self.run_worker(self._add_hint())
+
+    async def _add_hint(self) -> None:
+        text = await self.app.push_screen_wait(
+            AskLine("What do you wish for, in every chat?", "", "for example: at most two sentences, no lists")
+        )
+        if text:
+            self.action_panel("hints")
+            await self._change(self._assistant.hints.add, text)
+
+    async def _change(self, change: Callable[..., Any], *arguments: Any) -> None:
+        await self._claw.quick(change, *arguments)
+        await self.refresh_all()
+
+    # Adapters and runs
+
+    async def action_use(self) -> None:
+        """Put the adapter under the cursor into use."""
+        chosen = self._list("adapters").chosen()
+        if chosen is None:
+            return
+        await self._change(self._assistant.adapters.use, int(chosen) or "base")
+        if self._in_use == int(chosen):
+            self._say_in_use()
+
+    async def action_back(self) -> None:
+        """One step back, to what the adapter in use was made from."""
+        before = self._in_use
+        await self._change(self._assistant.adapters.rollback)
+        if self._in_use != before:
+            self._say_in_use()
+
+    def _say_in_use(self) -> None:
+        name = f"Adapter {self._in_use}" if self._in_use else "The base model"
+        self._claw.say(f"{name} is in use from your next message on.")
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        chosen, name = event.option_id, event.option_list.id
+        if chosen is None:
+            return
+        if name == "hints":
+            self.action_hint_edit()
+        elif name == "runs":
+            self._show_report(self._runs.get(int(chosen)))
+        elif int(chosen):
+            runs: Sequence[Run] = [run for run in self._runs.values() if run.adapter_id == int(chosen)]
+            record = self._adapters.get(int(chosen))
+            if runs or record is None:
+                self._show_report(runs[0] if runs else None)
+            else:
+                self.app.push_screen(
+                    Report(f"Adapter {record.id}", one_line(record.reason), dict(record.metrics.get("gate") or {}))
+                )
+
+    def _show_report(self, run: Run | None) -> None:
+        if run is None:
+            self._claw.say("There is no report of it.")
+            return
+        reason = one_line(str(run.result.get("reason") or run.detail))
+        title = f"Run {run.id}, {local_time(run.started_at):%d %b %Y %H:%M}"
+        self.app.push_screen(Report(title, reason, dict(run.result.get("gate") or {})))
+
+    def action_learn_now(self) -> None:
+        """As on the chat's screen."""
+        self._claw.main.action_learn_now()
+
+
+def _dot(on: bool) -> tuple[str, str]:
+    return ("● ", "$success") if on else ("○ ", "$quiet")

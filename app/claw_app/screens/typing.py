@@ -1,0 +1,236 @@
+"""What the field asks for: files to attach, slash commands, the person's editor, what was sent before. Part of the
+chat's screen; it must never send a message itself."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textual import on
+from textual.app import SuspendNotSupported
+from textual.screen import Screen
+
+from claw_local.errors import ClawError, UsageError
+
+from ..commands import COMMANDS, Command, slash_commands
+from ..text import clean, one_line
+from ..widgets.composer import Composer
+
+if TYPE_CHECKING:
+    from textual.theme import Theme
+
+    from ..app import ClawApp
+    from ..widgets.bubbles import Bubble
+    from ..widgets.completion import Completions
+
+_EDITORS = ("nano", "vim", "vi", "notepad") if sys.platform != "win32" else ("notepad",)
+
+
+class TypingActions(Screen[None]):
+    """Serves the field."""
+
+    if TYPE_CHECKING:
+        composer: Composer
+        chat_id: int | None
+
+        @property
+        def claw(self) -> ClawApp: ...
+        def _reply(self) -> Bubble | None: ...
+        async def _give(self, bubble: Bubble, verdict: Any, **said: Any) -> bool: ...
+        async def _turn(self, on: bool) -> None: ...
+        async def refresh_chats(self) -> None: ...
+        async def _search(self, words: str) -> None: ...
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(lambda: self.run_worker(self._recall()))
+        self.app.theme_changed_signal.subscribe(self, self._theme_changed)
+        self.watch(self.app, "app_focus", self._app_focused, init=False)
+        for problem in self.claw.look.problems:
+            self.claw.say(problem, severity="warning", timeout=10)
+
+    def _app_focused(self, focused: bool) -> None:
+        """A page in a browser gets the focus after the app has begun: nothing has it then, so the field takes it."""
+        if focused and self.is_current and self.focused is None:
+            self.set_focus(self.composer)
+
+    async def _recall(self) -> None:
+        """What was sent in earlier chats, for the Up key."""
+        home = await self.claw.home()
+        said = await self.claw.quick(home.said)
+        if said:
+            self.composer.remember(said)
+
+    # Attachments
+
+    @on(Composer.Wanted)
+    def _wanted(self, event: Composer.Wanted) -> None:
+        self.run_worker(self._attach_file(event.path, event.token))
+
+    async def _attach_file(self, path: str, token: str) -> None:
+        from ..attachments import read
+
+        try:
+            attachment = await self.claw.background.slow(read, path)
+        except Exception as error:
+            self.claw.say(self.claw.sentence(error), title="Not attached", severity="warning", timeout=8)
+        else:
+            self.composer.attach(token, attachment.name, attachment.text)
+
+    def action_attach_file(self) -> None:
+        """Begin a path at the cursor; the list of files opens."""
+        self.composer.focus()
+        before = self.composer.before_cursor()
+        self.composer.insert_here("@" if not before or before[-1].isspace() else " @")
+
+    # Slash commands
+
+    @on(Composer.Commanded)
+    async def _commanded(self, event: Composer.Commanded) -> None:
+        event.stop()
+        command = _meant(event.name)
+        if command is None:
+            name = one_line(event.name) or " "
+            self.claw.say(
+                f"There is no command /{name}. A slash alone lists them, /help explains them; "
+                "two slashes at the beginning send one.",
+                timeout=8,
+            )
+            return
+        if not event.words:
+            self.composer.text = ""
+            # Later: the action may want this handler to be done.
+            self.call_later(self.run_action, command.action)
+            return
+        with_words = self._with_words().get(command.action)
+        if with_words is None:
+            self.claw.say(f"/{command.slash} stands alone. To send this as a message, begin it with two slashes.")
+            return
+        self.composer.text = ""
+        self.run_worker(self._carry_out(with_words, event.words))
+
+    async def _carry_out(self, action: Callable[[str], Awaitable[object]], words: str) -> None:
+        try:
+            await action(words)
+        except ClawError as error:
+            self.claw.fail(error)
+
+    def _with_words(self) -> dict[str, Callable[[str], Awaitable[object]]]:
+        return {
+            "rename_chat": self._rename_to,
+            "search_chats": self._search,
+            "hint": self._hint_at_once,
+            "toggle_learning": self._learn_as_said,
+            "attach_file": lambda path: self._attach_file(path.strip('"'), ""),
+            "app.toggle_theme": self._use_theme,
+        }
+
+    async def _rename_to(self, title: str) -> None:
+        if self.chat_id is None:
+            raise UsageError("This chat is still empty: say something first, then name it.")
+        assistant = await self.claw.assistant()
+        await self.claw.quick(assistant.rename_chat, self.chat_id, one_line(title))
+        await self.refresh_chats()
+
+    async def _hint_at_once(self, hint: str) -> None:
+        bubble = self._reply()
+        if bubble is not None and await self._give(bubble, "bad", hint=hint):
+            self.claw.say("The hint is kept, and helps from your next message on.")
+
+    async def _learn_as_said(self, words: str) -> None:
+        if words == "now":
+            await self.run_action("learn_now")
+        elif words in ("on", "off"):
+            await self._turn(words == "on")
+        else:
+            raise UsageError("/learn takes on, off or now; alone it turns learning on or off.")
+
+    def _theme_changed(self, theme: Theme) -> None:
+        if theme.name != self.claw.look.chosen:
+            self.claw.look.chosen = theme.name
+            self.run_worker(self._keep_theme(theme.name))
+
+    async def _keep_theme(self, name: str) -> None:
+        """The next start begins with it."""
+        from claw_local.settings_file import set_value
+
+        home = await self.claw.home()
+        await self.claw.quick(set_value, home.paths, "app.theme", name)
+
+    async def _use_theme(self, name: str) -> None:
+        themes = self.app.available_themes
+        if name not in themes:
+            raise UsageError(f"There is no theme {one_line(name)}. There are: {', '.join(sorted(themes))}.")
+        self.app.theme = name
+
+    # The person's editor
+
+    def action_editor(self) -> None:
+        """Go on writing in the person's own editor; what it saves comes back into the field."""
+        try:
+            command = editor_command()
+            folder = Path(tempfile.mkdtemp(prefix="claw-local-"))
+        except (UsageError, OSError) as error:
+            self.claw.fail(error)
+            return
+        file = folder / "message.md"
+        try:
+            file.write_text(self.composer.text, "utf-8")
+            with self.app.suspend():
+                status = subprocess.run([*command, str(file)], check=False).returncode
+            text = clean(file.read_text("utf-8")).rstrip("\n")
+        except SuspendNotSupported:
+            self.claw.say("An editor can only be opened in a terminal.", severity="warning")
+        except (OSError, UnicodeDecodeError) as error:
+            self.claw.say(
+                f"The editor {command[0]} could not be used: {error}. What you typed is kept. "
+                "Set $VISUAL or $EDITOR to another one.",
+                severity="warning",
+                timeout=8,
+            )
+        else:
+            if status:
+                self.claw.say(f"The editor ended with status {status}, so the text stays as it was.")
+            else:
+                self.composer.text = text
+                self.composer.move_cursor(self.composer.document.end)
+            self.composer.focus()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def on_completions_taken(self, event: Completions.Taken) -> None:
+        """An offer was clicked on."""
+        event.stop()
+        self.composer.take_offer(event.offer)
+
+
+def editor_command() -> list[str]:
+    """The person's editor, as `$VISUAL` or `$EDITOR` name it, else one that is there. Raises UsageError."""
+    for variable in ("VISUAL", "EDITOR"):
+        try:
+            command = shlex.split(os.environ.get(variable, ""), posix=sys.platform != "win32")
+        except ValueError as error:
+            raise UsageError(f"${variable} cannot be read as a command: {error}. Set it to your editor.") from error
+        if command:
+            if shutil.which(command[0]) is None:
+                raise UsageError(f"${variable} names {command[0]}, which is not installed. Set it to another editor.")
+            return command
+    for editor in _EDITORS:
+        if shutil.which(editor):
+            return [editor]
+    raise UsageError("No editor was found. Set $EDITOR to yours, for example: export EDITOR=nano")
+
+
+def _meant(name: str) -> Command | None:
+    """The command of this name, or the first whose name begins so."""
+    exact = next((command for command in COMMANDS if command.slash == name.lower()), None)
+    first = next(iter(slash_commands(name)), None)
+    if exact is None and first is not None and name and first.slash.startswith(name.lower()):
+        return first
+    return exact

@@ -1,0 +1,136 @@
+"""The list that opens over the field: slash commands, and files after `@`. It must never run or read what is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual import events
+from textual.content import Content
+from textual.geometry import Offset
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from ..commands import Command, key_names, slash_commands
+from ..text import one_line
+from .completion_files import FileHit
+
+ROWS = 8
+"""Most rows shown at once; the rest scrolls."""
+_NAME_WIDTH = 18
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One line of the list: a command or a file."""
+
+    command: Command | None = None
+    file: FileHit | None = None
+
+    def line(self) -> Content:
+        """The line as it is shown."""
+        if self.command is not None:
+            words = f" {self.command.words}" if self.command.words else ""
+            name = f"/{self.command.slash}{words}"
+            keys = key_names(self.command)
+            return Content.assemble(
+                (f"{name:<{_NAME_WIDTH}} ", "$secondary"), self.command.help, (f"  {keys}" if keys else "", "$quiet")
+            )
+        assert self.file is not None
+        style = "$secondary" if self.file.is_folder else ""
+        return Content.assemble((one_line(self.file.name), style))
+
+
+class Completions(OptionList, can_focus=False):
+    """Stands just above the field, over the messages; the field keeps the focus and hands on the keys.
+
+    Hidden, or with at least one offer and one of them highlighted.
+    """
+
+    DEFAULT_CSS = """
+    Completions {
+        display: none;
+        overlay: screen;
+        constrain: inside inside;
+        width: 100%;
+        max-width: 100;
+        height: auto;
+        margin: 0 1;
+        padding: 0 1;
+        border: round $border-blurred;
+        background: $surface;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+        scrollbar-size-vertical: 1;
+        & > .option-list--option { padding: 0; }
+        & > .option-list--option-highlighted {
+            color: $block-cursor-foreground; background: $block-cursor-background; text-style: bold;
+        }
+    }
+    """
+
+    @dataclass
+    class Taken(Message):
+        """The person clicked on an offer."""
+
+        offer: Offer
+
+    def __init__(self) -> None:
+        super().__init__(id="completions", markup=False)
+        self._offers: tuple[Offer, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether offers are shown."""
+        return bool(self.display)
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """What is shown, best first."""
+        return self._offers if self.is_open else ()
+
+    @property
+    def chosen(self) -> Offer | None:
+        """The highlighted offer."""
+        return self._offers[self.highlighted] if self.is_open and self.highlighted is not None else None
+
+    def offer(self, offers: Sequence[Offer]) -> None:
+        """Show these; none closes the list."""
+        if not offers:
+            self.close()
+            return
+        if tuple(offers) != self._offers or not self.is_open:
+            self._offers = tuple(offers)
+            self.set_options([Option(offer.line()) for offer in offers])
+            self.highlighted = 0
+            height = min(len(offers), ROWS) + 2
+            self.styles.max_height = height
+            # It lies where the field begins, and stands on that line.
+            self.styles.offset = Offset(0, -height)
+        self.display = True
+
+    def close(self) -> None:
+        """Hide the list."""
+        self.display = False
+        self._offers = ()
+
+    def walk(self, by: int) -> None:
+        """Highlight the next offer; past the last one comes the first."""
+        if self.highlighted is not None:
+            self.highlighted = (self.highlighted + by) % len(self._offers)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.post_message(self.Taken(self._offers[event.option_index]))
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        # The field keeps the focus.
+        event.prevent_default()
+
+
+def command_offers(text: str) -> list[Offer]:
+    """The commands that fit a field whose text begins with a slash; none if it is no command."""
+    if not text.startswith("/") or text.startswith("//") or any(c.isspace() for c in text):
+        return []
+    return [Offer(command=command) for command in slash_commands(text[1:])]

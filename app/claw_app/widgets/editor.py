@@ -1,0 +1,65 @@
+"""A field in which a message is rewritten where it stands. It must never know what happens to the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+_NEW_LINE = ("shift+enter", "alt+enter", "ctrl+j")
+
+
+class Editor(TextArea):
+    """Grows with its text. Ctrl+S keeps it, Esc leaves it; with `enter_keeps` Enter keeps it too."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "keep", "Keep", show=False),
+        Binding("escape", "leave", "Leave", show=False),
+    ]
+
+    @dataclass
+    class Kept(Message):
+        """The person is done with the text."""
+
+        editor: Editor
+        text: str
+
+    @dataclass
+    class Left(Message):
+        """The person wants everything as it was."""
+
+        editor: Editor
+
+    def __init__(self, text: str, *, title: str, enter_keeps: bool = False) -> None:
+        super().__init__(text, soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False, classes="editor")
+        self.enter_keeps = enter_keeps
+        self.border_title = title
+        kept = "Enter sends · Ctrl+J new line" if enter_keeps else "Ctrl+S keeps"
+        self.border_subtitle = f"{kept} · Esc leaves it as it was"
+
+    def on_mount(self) -> None:
+        self.move_cursor(self.document.end)
+        self.focus()
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self.enter_keeps and event.key in ("enter", *_NEW_LINE):
+            event.stop()
+            event.prevent_default()
+            if event.key == "enter":
+                self.action_keep()
+            else:
+                self._replace_via_keyboard("\n", *self.selection)
+            return
+        await super()._on_key(event)
+
+    def action_keep(self) -> None:
+        """Give the text as it stands."""
+        self.post_message(self.Kept(self, self.text))
+
+    def action_leave(self) -> None:
+        """Give it up."""
+        self.post_message(self.Left(self))

@@ -1,0 +1,115 @@
+"""What is typed and not sent is kept, for each chat. The model is a script here: see conftest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from claw_app.app import ClawApp
+from claw_app.widgets.bubbles import Question
+from claw_local.assistant import Assistant
+from claw_local.errors import EngineError
+from claw_local.settings import Settings
+
+Until = Callable[..., Any]
+
+
+async def ready(pilot: Any, app: ClawApp, until: Until) -> None:
+    await until(pilot, app.main._ready.is_set)
+
+
+async def test_each_chat_keeps_its_draft_and_so_does_the_new_one(app: ClawApp, scripted: Any, until: Until) -> None:
+    first, second = scripted.new_chat(title="first"), scripted.new_chat(title="second")
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await pilot.press(*"new")
+        await app.main.go_to(first.id)
+        assert app.main.composer.text == ""
+        await pilot.press(*"one")
+        await app.main.go_to(second.id)
+        assert app.main.composer.text == ""
+        await pilot.press(*"two")
+        await app.main.go_to(first.id)
+        assert app.main.composer.text == "one"
+        await app.main.go_to(None)
+        assert app.main.composer.text == "new"
+        await app.main.go_to(second.id)
+        assert app.main.composer.text == "two"
+
+
+async def test_a_pause_in_typing_is_enough_for_the_draft_to_survive_a_kill(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    chat = scripted.new_chat(title="eggs")
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await pilot.press(*"half a th")
+        await until(pilot, lambda: scripted.history.draft(None) == "half a th", 2)
+        await app.main.go_to(chat.id)
+        await pilot.press(*"ought")
+        before = scripted.chat(chat.id).updated_at
+        await until(pilot, lambda: scripted.chat(chat.id).draft == "ought", 2)
+        assert scripted.chat(chat.id).updated_at == before
+        # Another program sees it: it is on the disk.
+        other = Assistant(scripted.paths, Settings(), None)
+        assert other.chat(chat.id).draft == "ought"
+        other.close()
+
+
+async def test_leaving_keeps_the_draft_and_the_next_start_brings_it_back(scripted: Any, until: Until) -> None:
+    app = ClawApp(lambda: scripted)
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await pilot.press(*"not yet")
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: app._exit)
+    again = ClawApp(lambda: scripted)
+    async with again.run_test() as pilot:
+        await pilot.press(*"typed at once")
+        await ready(pilot, again, until)
+        assert again.main.composer.text.splitlines() == ["not yet", "typed at once"]
+
+
+async def test_a_sent_message_is_no_draft_any_more(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await pilot.press(*"hello")
+        await until(pilot, lambda: scripted.history.draft(None) == "hello", 2)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.chat_id and not app.main.sending)
+        await pilot.press(*"next")
+        await until(pilot, lambda: scripted.chat(app.main.chat_id).draft == "next", 2)
+        assert scripted.history.draft(None) == ""
+        await app.main.go_to(None)
+        assert app.main.composer.text == ""
+
+
+async def test_a_message_that_failed_is_a_draft_again(app: ClawApp, scripted: Any, until: Until) -> None:
+    scripted.engine.render = lambda *_, **__: (_ for _ in ()).throw(EngineError("It does not fit. Shorten it."))
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await pilot.press(*"too long", "enter")
+        await until(pilot, lambda: app.main.composer.text == "too long" and not app.main.sending)
+        await until(pilot, lambda: scripted.history.draft(None) == "too long", 2)
+
+
+async def test_showing_the_open_chat_again_leaves_what_is_typed_alone(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    chat = scripted.new_chat(title="eggs")
+    scripted.ask("hello", chat=chat.id)
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await app.main.go_to(chat.id)
+        await pilot.press(*"typing")
+        await app.main.open_chat(chat.id)
+        assert app.main.composer.text == "typing"
+        assert app.main.query(Question)
+
+
+async def test_a_chat_with_a_draft_has_a_mark_in_the_list(app: ClawApp, scripted: Any, until: Until) -> None:
+    chat = scripted.new_chat(title="eggs")
+    scripted.history.set_draft(chat.id, "half a thought")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, app.main.chats.titles)
+        assert "✎ eggs" in [str(option.prompt) for option in app.main.chats.options]

@@ -1,0 +1,173 @@
+"""Long chats and fast replies: what is read stays where it is, no key is lost. The model is a script: see conftest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from textual import events
+from textual.widgets._toast import Toast, ToastRack
+
+from claw_app.app import ClawApp
+from claw_app.widgets.bubbles import Question
+
+Until = Callable[..., Any]
+
+
+async def send(pilot: Any, app: ClawApp, words: str) -> None:
+    app.main.composer.text = words
+    await pilot.press("enter")
+
+
+def long_chat(assistant: Any, number: int) -> Any:
+    """A chat of so many messages, written straight into the database: asking for them would take minutes."""
+    chat = assistant.new_chat(title="long")
+    rows = [
+        {
+            "id": place,
+            "chat_id": chat.id,
+            "parent_id": place - 1 if place > 1 else None,
+            "role": "user" if place % 2 else "assistant",
+            "content": f"question {place}"
+            if place % 2
+            else f"Answer {place}.\n\n- one\n- two\n\n" + "word " * (place % 60),
+            "state": "done",
+            "turn_type": "main",
+            "learn": 0,
+            "prompt_ids": bytes(4000),
+            "created_at": "2026-01-01T00:00:00+00:00",
+        }
+        for place in range(1, number + 1)
+    ]
+    with assistant.store.database.write() as db:
+        db.table("messages").insert_all(rows, batch_size=500)
+        db.table("chats").update(chat.id, {"head_id": number})
+    return chat
+
+
+async def settled(pilot: Any, app: ClawApp, until: Until) -> None:
+    await until(pilot, lambda: not app.main.transcript._paging)
+    await pilot.pause(0.02)
+    await until(pilot, lambda: not app.main.transcript._paging)
+
+
+async def test_ten_thousand_messages_open_at_their_end_within_a_second(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    chat = long_chat(scripted, 10_000)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        started = time.thread_time()  # What this thread works: other programs on the machine do not count.
+        await app.main.open_chat(chat.id)
+        assert time.thread_time() - started < 1.0
+        assert app.main.transcript.replies()[-1].raw.startswith("Answer 10000.")
+        await settled(pilot, app, until)
+        assert len(app.main.transcript.query("Question, Bubble")) <= 60
+        assert "earlier messages" in str(app.main.transcript.query_one("#earlier").render())
+
+
+async def test_pages_come_in_above_and_below_without_moving_what_is_read(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    chat = long_chat(scripted, 400)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await app.main.open_chat(chat.id)
+        await settled(pilot, app, until)
+        transcript = app.main.transcript
+        for step in (-11, 11):
+            for _ in range(24):
+                places = {widget.message_id: widget.region.y for widget in transcript._messages()}
+                seen = [one for one, y in places.items() if 0 < y < 20]
+                before = transcript.scroll_y
+                transcript.scroll_relative(y=step)
+                await settled(pilot, app, until)
+                now = {widget.message_id: widget.region.y for widget in transcript._messages()}
+                if step < 0 or transcript._later():  # at the very end there is less than a step left
+                    assert before and {now[one] - places[one] for one in seen} == {-step}
+                assert len(now) <= 80
+        await transcript.home()
+        await settled(pilot, app, until)
+        assert str(transcript.query(Question).first().render()) == "question 1"
+        assert not transcript.query_one("#earlier").display
+        assert transcript.query_one("#later").display
+        await transcript.end()
+        await settled(pilot, app, until)
+        assert transcript.replies()[-1].raw.startswith("Answer 400.")
+
+
+async def test_a_message_far_up_is_brought_into_view(app: ClawApp, scripted: Any, until: Until) -> None:
+    chat = long_chat(scripted, 400)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await app.main.open_chat(chat.id)
+        assert await app.main.transcript.reveal(101)
+        await settled(pilot, app, until)
+        (found,) = app.main.transcript.query(".-found")
+        assert str(found.render()) == "question 101"
+        assert 0 < found.region.y < 20
+        assert not await app.main.transcript.reveal(9999)
+
+
+async def test_what_is_sent_from_far_up_appears_at_the_end(app: ClawApp, scripted: Any, until: Until) -> None:
+    chat = long_chat(scripted, 400)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await app.main.open_chat(chat.id)
+        await app.main.transcript.home()
+        await settled(pilot, app, until)
+        await send(pilot, app, "new")
+        await until(pilot, lambda: not app.main.sending)
+        await settled(pilot, app, until)
+        raws = [widget.raw for widget in app.main.transcript._messages()]
+        assert raws[-3].startswith("Answer 400.") and raws[-2:] == ["new", "Hello **there**."]
+
+
+async def test_keys_typed_while_a_hundred_tokens_a_second_stream_all_arrive(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    text = (
+        "## A list\n\n" + "- an item with **bold** words\n" * 30 + "\n```python\n" + "x = f(1)  # why\n" * 20 + "```\n"
+    )
+    scripted.engine.script = [text[place : place + 4] for place in range(0, len(text), 4)]
+    scripted.engine.pause_s = 0.01
+    async with app.run_test(size=(80, 24)) as pilot:
+        await send(pilot, app, "hi")
+        await until(pilot, lambda: app.main.live and app.main.live.text)
+        typed, worst = "", 0.0
+        while app.main.sending:
+            letter = "abcdefghij"[len(typed) % 10]
+            typed += letter
+            started = time.thread_time()
+            app.post_message(events.Key(letter, letter))
+            await pilot.pause(0.02)
+            worst = max(worst, time.thread_time() - started)
+        await pilot.pause()
+        assert len(typed) > 20
+        assert app.main.composer.text == typed
+        assert worst < 0.5
+        bubble = app.main.transcript.replies()[0]
+        assert bubble.body.source == bubble.raw == text
+        assert len(bubble.body.codes) == 1
+
+
+async def test_notifications_never_cover_the_line_that_is_being_written(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    scripted.engine.script, scripted.engine.pause_s = ["A line of text.\n\n"] * 200, 0.2
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await send(pilot, app, "hi")
+        await until(pilot, lambda: app.main.live and app.main.live.text)
+        app.say("A notification that stays. " * 4, timeout=30)
+        rack = next(child for child in app.main.children if isinstance(child, ToastRack))
+        low: set[bool] = set()
+        for _ in range(60):
+            await pilot.pause(0.05)
+            line = app.main.transcript.replies()[-1].region.intersection(app.main.transcript.region).bottom - 1
+            toasts = [child for child in rack.walk_children() if isinstance(child, Toast) and child.region]
+            assert not any(toast.region.y <= line < toast.region.bottom for toast in toasts)
+            low |= {toast.region.y > line for toast in toasts}
+        assert low == {True, False}  # first below the text, then above it
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.main.sending)

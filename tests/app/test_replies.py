@@ -1,0 +1,200 @@
+"""What can be done with a message: versions, corrections in place, copies, and why. The model is a script here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from claw_app.app import ClawApp
+from claw_app.screens.why import WhyScreen
+from claw_app.widgets.bubbles import Bubble, Question
+from claw_app.widgets.editor import Editor
+from claw_local.errors import EngineError
+
+Until = Callable[..., Any]
+
+
+async def say(pilot: Any, app: ClawApp, words: str, until: Until) -> Bubble:
+    app.main.composer.text = words
+    await pilot.press("enter")
+    await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
+    return app.main.transcript.replies()[-1]
+
+
+def shown(app: ClawApp) -> list[str]:
+    return [
+        widget.raw for widget in app.main.query("Question, Bubble").results() if isinstance(widget, Question | Bubble)
+    ]
+
+
+def said(app: ClawApp) -> str:
+    return "\n".join(note.message for note in app._notifications)
+
+
+def foot(bubble: Bubble) -> str:
+    return str(bubble.query_one(".foot").render())
+
+
+async def test_asking_again_begins_a_branch_and_the_arrows_walk_between_versions(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        first = await say(pilot, app, "hello", until)
+        scripted.engine.script = ["Another ", "one."]
+        first.focus()
+        await pilot.press("r")
+        await until(pilot, lambda: shown(app) == ["hello", "Another one."] and not app.main.sending)
+        await until(pilot, lambda: "2/2" in foot(app.main.transcript.replies()[0]))
+        assert [signal.score for signal in scripted.signals([first.message_id])[first.message_id]] == [-1]
+        app.main.transcript.replies()[0].focus()
+        await pilot.press("left")
+        await until(pilot, lambda: shown(app) == ["hello", "Hello **there**."])
+        await until(pilot, lambda: isinstance(app.main.focused, Bubble) and "1/2" in foot(app.main.focused))
+        await pilot.press("right")
+        await until(pilot, lambda: shown(app) == ["hello", "Another one."])
+
+
+async def test_a_question_said_otherwise_is_answered_and_what_followed_the_old_one_stays_with_it(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "one", until)
+        await say(pilot, app, "two", until)
+        app.main.query(Question).first().focus()
+        await pilot.press("e")
+        await until(pilot, lambda: app.main.query(Editor))
+        await pilot.press("!", "enter")
+        await until(pilot, lambda: shown(app) == ["one!", "Hello **there**."] and not app.main.sending)
+        assert scripted.engine.asked[-1].startswith("one!")
+        question = app.main.query(Question).first()
+        await until(pilot, lambda: "2/2" in str(question.render()))
+        question.focus()
+        await pilot.press("left")
+        await until(pilot, lambda: shown(app) == ["one", "Hello **there**.", "two", "Hello **there**."])
+
+
+async def test_a_reply_is_corrected_where_it_stands(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.query(Editor) and app.main.query_one(Editor).has_focus)
+        assert not bubble.display
+        assert app.main.query_one(Editor).text == "Hello **there**."
+        await pilot.press(*" Ahoy", "ctrl+s")
+        await until(pilot, lambda: shown(app) == ["hello", "Hello **there**. Ahoy"])
+        await until(pilot, lambda: "2/2" in foot(app.main.transcript.replies()[0]))
+        signals = scripted.signals([bubble.message_id])[bubble.message_id]
+        assert [(signal.source, signal.score) for signal in signals] == [("edit", -1)]
+
+
+async def test_esc_leaves_a_correction_and_changes_nothing(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        bubble.focus()
+        await pilot.press("e")
+        await until(pilot, lambda: app.main.query(Editor))
+        await pilot.press("x", "escape")
+        await until(pilot, lambda: not app.main.query(Editor))
+        assert bubble.display and bubble.has_focus
+        assert shown(app) == ["hello", "Hello **there**."]
+        assert not scripted.signals([bubble.message_id])[bubble.message_id]
+
+
+async def test_correcting_an_older_reply_leaves_what_was_said_after_it_in_view(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        first = await say(pilot, app, "one", until)
+        await say(pilot, app, "two", until)
+        first.focus()
+        await pilot.press("e")
+        await until(pilot, lambda: app.main.query(Editor))
+        await pilot.press("x", "ctrl+s")
+        await until(pilot, lambda: "1/2" in foot(first))
+        assert len(shown(app)) == 4
+        await pilot.press("right")
+        await until(pilot, lambda: shown(app) == ["one", "Hello **there**.x"])
+
+
+async def test_a_reply_that_cannot_be_written_again_comes_back(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        working = scripted.regenerate
+
+        def broken(_: int) -> Any:
+            raise EngineError("The model is gone. Put it back.")
+
+        scripted.regenerate = broken
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "The model is gone" in said(app) and not app.main.sending)
+        await until(pilot, lambda: shown(app) == ["hello", "Hello **there**."])
+        scripted.regenerate = working
+
+
+async def test_y_copies_the_message_and_a_number_one_block_of_its_code(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    scripted.engine.script = ["Look:\n\n```python\nx = 1\n```\n\nand\n\n```\n\ty = 2\n```\n"]
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "code", until)
+        bubble.focus()
+        await pilot.press("y")
+        assert app.clipboard == bubble.raw
+        assert "1–2" in said(app)
+        await pilot.press("2")
+        await until(pilot, lambda: app.clipboard == "\ty = 2")
+        await pilot.press("3")
+        await until(pilot, lambda: "no block of code number 3" in said(app))
+        row = next(y for y, line in enumerate(str(bubble.body.render()).split("\n")) if "copy" in line)
+        column = str(bubble.body.render()).split("\n")[row].index("copy")
+        await pilot.click(bubble.body, offset=(column + 2, row))
+        await until(pilot, lambda: app.clipboard == "x = 1")
+        app.main.query(Question).first().focus()
+        await pilot.press("y")
+        assert app.clipboard == "code"
+
+
+async def test_why_shows_what_stood_behind_the_reply_and_switches_a_hint_off(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    hint = scripted.hints.add("Two sentences at most")
+    async with app.run_test(size=(80, 24)) as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        bubble.focus()
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, WhyScreen))
+        await pilot.pause()
+        page = "\n".join(str(widget.render()) for widget in app.screen.query("Static"))
+        for words in ("1 hint of yours", "Scripted", "the base model wrote it", "temperature", "3 tokens read"):
+            assert words in page
+        await pilot.press("space")
+        await until(pilot, lambda: not scripted.hints.list())
+        await pilot.press("space")
+        await until(pilot, lambda: [one.id for one in scripted.hints.list()] == [hint.id])
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+
+
+async def test_the_judges_mark_says_why_and_a_thumb_overrules_it(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        await say(pilot, app, "that was far too long", until)
+        first = app.main.transcript.replies()[0]
+        scripted.store.signals.add(
+            first.message_id, "judge", -1, hint="Shorter, please", probabilities={"bad": 0.9, "good": 0.1}
+        )
+        await app.main.renew()
+        await until(pilot, lambda: foot(first).startswith("▼"))
+        first.focus()
+        await until(pilot, lambda: "says the judge, 90% sure" in foot(first))
+        assert "because you went on: “that was far too long”" in foot(first)
+        assert "“Shorter, please”" in foot(first)
+        await pilot.press("+")
+        await until(pilot, lambda: foot(first).startswith("▲"))
+        assert "marked by you" in foot(first)
+
+
+async def test_walking_without_other_versions_says_what_makes_one(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        bubble.focus()
+        await pilot.press("]")
+        await until(pilot, lambda: "one version only" in said(app))
