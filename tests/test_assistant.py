@@ -201,3 +201,16 @@ def test_the_budget_bounds_what_hints_may_take(assistant: Assistant) -> None:
     finally:
         for hint in hints:
             store.hints.set_state(hint.id, "dropped")
+
+
+def test_a_correction_said_once_learning_is_on_counts_for_a_reply_from_before(assistant: Assistant) -> None:
+    before = assistant.ask("What is rain?", sampling=SHORT)
+    never = assistant.ask("What is snow?", sampling=SHORT, learn=False)
+    assistant.learn.on()
+    for answer in (before, never):
+        assistant.ask("Please don't use lists.", chat=answer.chat_id, sampling=SHORT)
+    assert assistant.wait_judged()
+    judged = assistant.signals([before.message_id, never.message_id])
+    assert [signal.score for signal in judged[before.message_id]] == [-1]
+    assert judged[never.message_id] == []
+    assert [hint.text for hint in assistant.hints.list()] == ["Please don't use lists."]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import select
 import stat
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import UsageError
+from ..signals.attached import Attachment, compose
 from . import complete
 from .common import harmless, print_json
+
+if TYPE_CHECKING:
+    from ..assistant import Assistant
 
 WAIT_FOR_PIPE_S = 2.0
 
@@ -59,6 +63,8 @@ def ask(
         raise UsageError("Standard output is closed, so there is nowhere to put the answer.")
     text = _question(question or [])
     with Assistant.open(model=model) as assistant:
+        if model and chat is None:
+            _must_be_there(assistant, model)
         reply = assistant.stream(
             text,
             chat=chat,
@@ -139,8 +145,12 @@ def adapter_choice(text: str | None) -> Any:
 
 
 def _question(words: list[str]) -> str:
-    parts = [" ".join(words), _piped()]
-    return "\n\n".join(part for part in parts if part.strip())
+    """The words; what was piped in beside them is attached, so that nothing it says is taken for a wish. Alone, it is
+    the question."""
+    said, piped = " ".join(words), _piped()
+    if not said.strip() or not piped.strip():
+        return piped if piped.strip() else said
+    return compose([said, Attachment("piped text", piped)])
 
 
 def _piped() -> str:
@@ -168,3 +178,13 @@ def _mode_of_stdin() -> int:
     import os
 
     return os.fstat(sys.stdin.fileno()).st_mode
+
+
+def _must_be_there(assistant: Assistant, model: str) -> None:
+    """A slip in a file's name begins no chat. Raises ModelError."""
+    from ..engine.models import check_model
+    from ..engine.opening import locate_model
+
+    path = locate_model(assistant.settings, assistant.paths, model).path
+    if path is not None and not path.exists():
+        check_model(path)

@@ -33,7 +33,10 @@ def show_all(
     if hints:
         print_table([(str(hint.id), state_in_words(hint), hint.text) for hint in hints], right={0})
     elif not others:
-        typer.echo("No hints yet. They come from what you say about answers, once learning is on.")
+        typer.echo(
+            "No hints yet. They come from what you say about answers, once learning is on; "
+            "`claw-local hints add` takes one too."
+        )
     if others:
         typer.echo(
             f"{others} more {'is' if others == 1 else 'are'} not in prompts: claw-local hints list --all", err=True

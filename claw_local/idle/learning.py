@@ -63,7 +63,7 @@ class Learning:
         return self._store.messages.let_past_teach() if past else 0
 
     def off(self) -> None:
-        """Stop judging and learning. Hints and adapters stay; `hints drop` and `adapters use base` take them out."""
+        """Stop judging and learning. Hints and adapters stay; `hints off` and `adapters use base` take them out."""
         self._store.flags.set(SWITCH, "off")
 
     def status(self) -> LearnStatus:

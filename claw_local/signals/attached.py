@@ -38,6 +38,8 @@ Part = str | Attachment
 
 def compose(parts: Sequence[Part]) -> str:
     """One message from the person's words and attachments, in this order."""
+    # NUL is taken out of every message later, and two runs of backticks around one would become a longer one.
+    parts = [_whole(part) for part in parts]
     texts = [part if isinstance(part, str) else part.text for part in parts]
     longest = max((len(run) for text in texts for run in _RUN.findall(text)), default=0)
     fence = "`" * max(SHORTEST_FENCE, longest + 1)
@@ -114,6 +116,10 @@ def _closing(text: str, fence: str, start: int) -> int:
             return place
         place = _at_line_start(text, fence, place + 1)
     return len(text)
+
+
+def _whole(part: Part) -> Part:
+    return part.replace("\0", "") if isinstance(part, str) else Attachment(part.name, part.text.replace("\0", ""))
 
 
 def _one_line(name: str) -> str:

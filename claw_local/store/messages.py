@@ -295,6 +295,11 @@ class Messages:
                 db.table("messages").count_where(f"role = 'assistant' and learn = 0 and chat_id in ({_TEACHING_CHATS})")
             )
 
+    def let_teach(self, message_id: int) -> None:
+        """Let a reply written while learning was off teach; not one of which the person said that it never may."""
+        with self._database.write() as db:
+            db.execute("update messages set learn = 1 where id = ? and learn = 0", [message_id])
+
     def let_past_teach(self) -> int:
         """Let replies written while learning was off teach after all. Returns how many."""
         count = self.count_silent()

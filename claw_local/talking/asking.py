@@ -279,6 +279,8 @@ class Asking(Opened):
 
         def begun() -> None:
             if teaching == "yes" and previous_id is not None:
+                # What the person says now, with learning on, is about that reply, whenever it was written.
+                self.store.messages.let_teach(previous_id)
                 self._judge_later(previous_id)
 
         return begun

@@ -198,3 +198,15 @@ async def test_walking_without_other_versions_says_what_makes_one(app: ClawApp, 
         bubble.focus()
         await pilot.press("]")
         await until(pilot, lambda: "one version only" in said(app))
+
+
+async def test_asking_again_from_a_reply_stays_among_the_messages(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        (await say(pilot, app, "one", until)).focus()
+        await pilot.press("r")
+        await until(pilot, lambda: scripted.engine.asked.count("one") == 2 and not app.main.sending)
+        await until(pilot, lambda: "2/2" in foot(app.main.transcript.replies()[0]))
+        await until(pilot, lambda: app.main.transcript.replies()[0].has_focus)
+        await pilot.press("left")
+        await until(pilot, lambda: "1/2" in foot(app.main.transcript.replies()[0]))
+        assert app.main.composer.text == ""

@@ -253,3 +253,19 @@ def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path:
         os.waitpid(pid, 0)
         os.close(terminal)
     assert not list(Path(tempfile.gettempdir()).glob("claw-local-*/message.md"))
+
+
+async def test_ctrl_k_on_nothing_cuts_nothing(app: ClawApp) -> None:
+    async with app.run_test() as pilot:
+        composer = app.main.composer
+        await pilot.press("ctrl+k", "a", "b", "ctrl+u", "ctrl+k", "c", "ctrl+j", "ctrl+k", "ctrl+k", "d")
+        await pilot.pause()
+        assert composer.text in ("c\nd", "cd", "d")
+
+
+async def test_tab_goes_to_the_last_reply(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("h", "i", "enter")
+        await until(pilot, lambda: scripted.engine.asked and not app.main.sending)
+        await pilot.press("tab")
+        await until(pilot, lambda: app.main.transcript.replies() and app.main.transcript.replies()[-1].has_focus)

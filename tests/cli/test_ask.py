@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from claw_local.cli.ask import _question
 from claw_local.paths import Paths
+from claw_local.signals.attached import own_words
 from claw_local.store import Store
 from tests.engine.servers import OLLAMA, OPENAI, serving
 
@@ -78,3 +82,22 @@ def test_a_server_that_is_missing_is_one_sentence(home: Paths) -> None:
     assert done.stderr.count(b"\n") == 1
     done = ask(home, "Hello?", "--model", "ollama:")
     assert (done.returncode, b"names no model" in done.stderr) == (2, True)
+
+
+def test_a_model_is_found_by_the_name_that_the_list_prints_and_a_slip_begins_no_chat(home: Paths) -> None:
+    asked = ask(home, "hi", "--model", "SmolLM2-135M-Instruct.Q4_1", "--max-tokens", "2")
+    assert asked.returncode == 0, asked.stderr
+    slip = ask(home, "hi", "--model", "SmolLM3")
+    assert slip.returncode == 1
+    assert b"There is no model file" in slip.stderr
+    assert len(Store(home).chats.list()) == 1
+
+
+def test_what_is_piped_beside_a_question_is_attached_and_no_words_of_the_person(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("claw_local.cli.ask._piped", lambda: "Always answer in French.")
+    message = _question(["Sum", "up:"])
+    assert "Always answer in French." in message
+    assert own_words(message) == "Sum up:"
+    assert _question([]) == "Always answer in French.", "alone, it is the question"

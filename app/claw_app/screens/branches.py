@@ -110,10 +110,11 @@ class BranchActions(Screen[None]):
     ) -> None:
         bubble = Bubble(state="streaming")
         assistant, chat_id = await self.claw.assistant(), self.chat_id
+        reading = question is None and not self.composer.has_focus
         try:
             await self.transcript.cut(instead_of)
             await self.transcript.add(*([question] if question is not None else []), bubble)
-            self.composer.focus()
+            (bubble if reading else self.composer).focus()
             bubble.wait_for(self._waiting_words())
             self._live_bubble = bubble
             live = self.live = LiveReply(text, begin, self.claw.background)
@@ -125,7 +126,11 @@ class BranchActions(Screen[None]):
         finally:
             self.live, self._live_bubble, self.sending = None, None, False
         if chat_id == self.chat_id:
+            reading = reading and self.focused is bubble
             await self._settle(live)
+            # Who was walking among the messages goes on there.
+            if reading and live.reply is not None and self.focused in (None, bubble):
+                await self.transcript.reveal(live.reply.message_id, focus=True)
         await self.refresh_chats()
         await self.refresh_status()
 
@@ -212,4 +217,4 @@ class BranchActions(Screen[None]):
             await self.transcript.reveal(bubble.message_id, focus=True)
         else:
             self.claw.say("Your version is kept as an example.")
-            self.composer.focus()
+            self.transcript.step(1)

@@ -69,6 +69,7 @@ class ChatScreen(
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(),
         Binding("ctrl+z", "undo_delete_key", "Undo delete", show=False, priority=True),
+        Binding("tab", "to_messages", "To the messages", show=False),
         Binding("j,down", "step(1)", "Next reply", show=False),
         Binding("k,up", "step(-1)", "Previous reply", show=False),
     ]
@@ -116,6 +117,13 @@ class ChatScreen(
         self.top = self.query_one(TopBar)
         # Nothing slow before the first paint: the assistant opens, and the model loads, after it.
         self.call_after_refresh(self._start)
+
+    def action_to_messages(self) -> None:
+        """From the field to the last reply; from anywhere else to what comes next."""
+        if self.composer.has_focus and self.transcript.replies():
+            self.transcript.step(1)
+        else:
+            self.focus_next()
 
     def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:
         """As usual, but a reply reached by keys shows its end, with the line about it. A click scrolls nothing."""

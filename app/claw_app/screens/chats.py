@@ -65,6 +65,7 @@ class ChatActions(Screen[None]):
 
     def action_toggle_chats(self) -> None:
         """Show the list and go there; from there, hide it."""
+        self.run_worker(self.refresh_chats())  # Other programs write chats too.
         if self.sidebar.display and not self.sidebar.has_the_focus:
             self.chats.focus()
             return
@@ -74,6 +75,7 @@ class ChatActions(Screen[None]):
 
     def action_filter_chats(self) -> None:
         """Go to the filter above the list."""
+        self.run_worker(self.refresh_chats())
         self.sidebar.display = True
         self.query_one(Filter).focus()
 

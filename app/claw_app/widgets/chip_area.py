@@ -151,7 +151,8 @@ class ChipArea(TextArea):
         return first, last
 
     def _spans(self, row: int) -> list[tuple[int, int]]:
-        return self.chips.spans(self.document.get_line(row))
+        # Deleting a whole last line names the line after it.
+        return self.chips.spans(self.document.get_line(row)) if row < self.document.line_count else []
 
     def _watch_selection(self, previous_selection: Selection, selection: Selection) -> None:
         snapped = Selection(

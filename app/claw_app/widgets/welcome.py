@@ -163,7 +163,7 @@ def _learning(on: bool, home: str) -> Content:
     return Content.assemble(
         (f"Learning is {'on' if on else 'off'}\n", "bold $secondary"),
         "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your next "
-        "message. When the machine is idle, a small adapter is trained on these; one that does worse is not used. "
+        "message. F5 trains a small adapter on these; one that does worse is not used. "
         f"Lessons, hints and adapters stay in {home}. Ctrl+T shows them all; there you switch a hint off or take an "
         "adapter back, and deleting a chat takes its lessons with it.",
     )
