@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as EnvironmentProblem
 
 from .errors import SettingsError
 from .paths import Paths
 
+_LOGIN = re.compile(r"^(\s*[a-z][a-z0-9+.-]*://)?.*[@\uff20\ufe6b]", re.IGNORECASE | re.DOTALL)
+
+
+def has_login(url: str) -> bool:
+    """Whether an address holds a name or a password, as in user:password@host. Every @ counts: a password may hold what
+    would end that part of an address, and one in a path can be written as %40."""
+    return _LOGIN.match(url) is not None
+
+
+def without_login(url: str) -> str:
+    """An address to show, with nothing in it before an @."""
+    return _LOGIN.sub(lambda found: f"{found[1] or ''}…@", url)
+
+
+def reason(error: ValidationError) -> str:
+    """What is wrong first, in words."""
+    return error.errors()[0]["msg"].removeprefix("Value error, ")
+
 
 class Section(BaseModel):
     """A table of the settings file. An unknown key is an error, so that a typing slip is noticed."""
 
-    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, hide_input_in_errors=True)
+
+    @field_validator("*")
+    @classmethod
+    def _fits(cls, value: Any) -> Any:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("whole numbers have at most 64 bits")
+        return value
+
+
+class ServerSettings(Section):
+    """A server that is named by its address."""
+
+    @field_validator("url", check_fields=False)
+    @classmethod
+    def _has_no_login(cls, url: str) -> str:
+        if has_login(url):
+            raise ValueError("an address is written without a name or a password")
+        return url
 
 
 class ModelSettings(Section):
@@ -37,7 +74,7 @@ class ModelSettings(Section):
     """Most model files that are kept in memory at once, when chats have models of their own."""
 
 
-class OllamaSettings(Section):
+class OllamaSettings(ServerSettings):
     """The Ollama server that answers as `ollama:NAME`."""
 
     url: str = ""
@@ -48,7 +85,7 @@ class OllamaSettings(Section):
     """Whether models that can think before they answer do so. Their thoughts are not shown."""
 
 
-class OpenAISettings(Section):
+class OpenAISettings(ServerSettings):
     """The OpenAI-compatible server that answers as `openai:NAME`: llama-server, vLLM, SGLang, LM Studio."""
 
     url: str = "http://127.0.0.1:8080/v1"
@@ -161,7 +198,11 @@ class Settings(BaseSettings):
     """Everything a person can set. The environment (CLAW_LOCAL_MODEL__PATH=...) goes before settings.toml."""
 
     model_config = SettingsConfigDict(
-        env_prefix="CLAW_LOCAL_", env_nested_delimiter="__", extra="forbid", validate_assignment=True
+        env_prefix="CLAW_LOCAL_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        validate_assignment=True,
+        hide_input_in_errors=True,
     )
 
     model: ModelSettings = Field(default_factory=ModelSettings)
@@ -206,10 +247,14 @@ def load(paths: Paths) -> Settings:
             f"{paths.settings} is not valid TOML: {error}. Mend that line, or rename the file."
         ) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
+        key = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise SettingsError(
-            f"The setting {key} is not valid: {first['msg']}. Mend it in {paths.settings} (or in the environment)."
+            f"The setting {key} is not valid: {reason(error)}. Mend it in {paths.settings} (or in the environment)."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(
+            f"{paths.settings} (or the environment) holds a value that is too large or too deeply nested to be read. "
+            "Mend it, or rename the file."
         ) from error
     except OSError as error:
         raise SettingsError(

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Origin = Literal["default", "file", "environment"]
 
+_TOO_MUCH = "it holds a value that is too large or too deeply nested"
+_LONGEST_TOLD = 200
 _SECRETS = ("api_key", "apikey", "key", "api_token", "token", "secret", "password")
 
 
@@ -82,9 +84,7 @@ def set_value(paths: Paths, key: str, value: Any) -> Setting:
     """
     section, name = _known(key).split(".")
     document = _document(paths)
-    table = document.get(section)
-    if table is not None and not hasattr(table, "items"):
-        raise SettingsError(f"In {paths.settings}, {section} is not a table. Mend it with: claw-local config edit")
+    table = _table(paths, document, section)
     checked = _checked(section, name, value, dict(table.unwrap()) if table is not None else {})
     if table is None:
         document[section] = {}
@@ -98,7 +98,7 @@ def unset(paths: Paths, key: str) -> Setting:
     """Take a key out of the file, so that its default holds. Errors as for `set_value`."""
     section, name = _known(key).split(".")
     document = _document(paths)
-    table = document.get(section)
+    table = _table(paths, document, section)
     if table is not None and name in table:
         del table[name]
         _write(paths, document)
@@ -111,6 +111,8 @@ def check_text(paths: Paths, text: str) -> None:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"This is not valid TOML: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"This cannot be read: {_TOO_MUCH}.") from error
     sections = _sections()
     for section, content in values.items():
         if section not in sections:
@@ -121,14 +123,14 @@ def check_text(paths: Paths, text: str) -> None:
             first = error.errors()[0]
             key = ".".join([section, *map(str, first["loc"])])
             hint = _closest(key, names()) if first["type"] == "extra_forbidden" else ""
-            said = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
+            said = "there is no such setting" if first["type"] == "extra_forbidden" else settings_module.reason(error)
             raise SettingsError(f"The setting {key} is not valid: {said}.{hint}") from error
 
 
 def write_text(paths: Paths, text: str) -> None:
     """Make this the whole file. Raises SettingsError: it is not valid, or cannot be written."""
     check_text(paths, text)
-    _write_bytes(paths, text.encode())
+    _write_bytes(paths, _bytes(text))
 
 
 def text_to_edit(paths: Paths) -> str:
@@ -261,7 +263,7 @@ def _checked(section: str, name: str, value: Any, others: dict[str, Any]) -> Any
     if isinstance(value, str) and model.model_fields[name].annotation is not str:
         try:
             tried.append(tomllib.loads(f"value = {value}")["value"])
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             pass
     said = ""
     for candidate in tried:
@@ -272,9 +274,17 @@ def _checked(section: str, name: str, value: Any, others: dict[str, Any]) -> Any
             own = [problem for problem in error.errors() if not problem["loc"] or problem["loc"][0] == name]
             if not own:  # Only other keys are wrong: they were so before, and `config list` says it.
                 return getattr(model.model_validate({name: candidate}), name)
-            said = said or own[0]["msg"]
+            said = said or own[0]["msg"].removeprefix("Value error, ")
     allowed = _allowed(f"{section}.{name}")
-    raise UsageError(f"{section}.{name} cannot be {value!r}: {said}." + (f" It takes {allowed}." if allowed else ""))
+    raise UsageError(
+        f"{section}.{name} cannot be {_told(value)}: {said}." + (f" It takes {allowed}." if allowed else "")
+    )
+
+
+def _told(value: Any) -> str:
+    """A value that was refused, to show: short, and without the password of an address."""
+    told = repr(settings_module.without_login(value) if isinstance(value, str) else value)
+    return told if len(told) <= _LONGEST_TOLD else f"{told[:_LONGEST_TOLD]}…"
 
 
 def _variable(key: str) -> str:
@@ -294,6 +304,14 @@ def _is_valid(paths: Paths) -> bool:
     return True
 
 
+def _table(paths: Paths, document: TOMLDocument, section: str) -> Any:
+    """A section of the file; None if it is not there. Raises SettingsError: it is something else than a section."""
+    table = document.get(section)
+    if table is not None and not hasattr(table, "items"):
+        raise SettingsError(f"In {paths.settings}, {section} is not a table. Mend it with: claw-local config edit")
+    return table
+
+
 def _values(paths: Paths) -> dict[str, Any]:
     return tomllib.loads(_read(paths)) if paths.settings.is_file() else {}
 
@@ -309,6 +327,10 @@ def _document(paths: Paths) -> TOMLDocument:
         raise SettingsError(
             f"{paths.settings} is not valid TOML: {error}. Mend it with: claw-local config edit"
         ) from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(
+            f"{paths.settings} cannot be read: {_TOO_MUCH}. Mend it with: claw-local config edit"
+        ) from error
 
 
 def _read(paths: Paths) -> str:
@@ -323,7 +345,16 @@ def _read(paths: Paths) -> str:
 def _write(paths: Paths, document: TOMLDocument) -> None:
     import tomlkit
 
-    _write_bytes(paths, tomlkit.dumps(document).encode())
+    _write_bytes(paths, _bytes(tomlkit.dumps(document)))
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise SettingsError(
+            "The text holds half of a character, which no file can keep. Write that place anew."
+        ) from error
 
 
 def _write_bytes(paths: Paths, data: bytes) -> None:

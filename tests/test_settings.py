@@ -8,7 +8,7 @@ import pytest
 
 from claw_local.errors import SettingsError
 from claw_local.paths import Paths, locate
-from claw_local.settings import load
+from claw_local.settings import OllamaSettings, OpenAISettings, has_login, load, without_login
 
 
 def test_defaults_hold_without_a_file(home: Paths) -> None:
@@ -51,3 +51,35 @@ def test_one_folder_holds_everything_when_home_is_set(tmp_path: Path, monkeypatc
     monkeypatch.delenv("CLAW_LOCAL_HOME")
     assert "claw-local" in str(locate().data)
     assert locate(tmp_path).data == tmp_path
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5000, "a = " + "{b = " * 20_000])
+def test_a_value_that_is_too_much_is_a_sentence(home: Paths, text: str) -> None:
+    home.make()
+    home.settings.write_text("[sampling]\n" + text)
+    with pytest.raises(SettingsError, match="too large or too deeply nested") as caught:
+        load(home)
+    assert str(home.settings) in str(caught.value)
+
+
+def test_a_number_that_toml_cannot_keep_is_refused(home: Paths) -> None:
+    home.make()
+    home.settings.write_text("[learning]\nseed = 0x" + "f" * 6000)
+    with pytest.raises(SettingsError, match=r"learning\.seed .*64 bits"):
+        load(home)
+
+
+@pytest.mark.parametrize("section", ["openai", "ollama"])
+@pytest.mark.parametrize("url", ["http://me:secret@box/v1", "me:secret@box", "https://me:secret/x@box", "secret＠box"])
+def test_an_address_with_a_password_is_refused_and_never_shown(home: Paths, section: str, url: str) -> None:
+    home.make()
+    home.settings.write_text(f'[{section}]\nurl = "{url}"\n', "utf-8")
+    with pytest.raises(SettingsError, match=rf"{section}\.url is not valid: an address is written without") as caught:
+        load(home)
+    assert "secret" not in str(caught.value) and "secret" not in str(caught.value.__cause__)
+
+
+def test_an_address_is_shown_without_its_login() -> None:
+    assert without_login("http://me:se@cret@box:1/v1") == "http://…@box:1/v1"
+    assert without_login("http://box:1/v1") == "http://box:1/v1"
+    assert not any(has_login(settings().url) for settings in (OllamaSettings, OpenAISettings))

@@ -129,3 +129,58 @@ def test_a_settings_file_that_is_a_link_stays_one(home: Paths, tmp_path: Path) -
 def test_the_file_is_for_its_owner_only(home: Paths) -> None:
     settings_file.set_value(home, "learning.steps", 3)
     assert home.settings.stat().st_mode & 0o077 == 0
+
+
+TOO_MUCH = ["a = " + "[" * 100_000, "a = " + "9" * 5000, "a = " + "{b = " * 20_000]
+
+
+@pytest.mark.parametrize("text", TOO_MUCH)
+def test_a_file_with_a_value_that_is_too_much_is_said_and_left_alone(home: Paths, text: str) -> None:
+    home.make()
+    home.settings.write_text(text)
+    for change in (
+        lambda: settings_file.set_value(home, "learning.seed", 1),
+        lambda: settings_file.unset(home, "learning.seed"),
+        lambda: settings_file.write_text(home, text),
+        lambda: settings_file.listing(home),
+    ):
+        with pytest.raises(SettingsError, match=r"too deeply nested|levels deep|Invalid number"):
+            change()
+    assert home.settings.read_text() == text
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "9" * 5000, "0x" + "f" * 6000, 2**70, "\ud800"])
+def test_a_value_that_is_too_much_is_refused_in_few_words(home: Paths, value: object) -> None:
+    with pytest.raises(UsageError, match=r"learning\.seed cannot be .* a whole number") as caught:
+        settings_file.set_value(home, "learning.seed", value)
+    assert len(str(caught.value)) < 500
+    assert not home.settings.exists()
+
+
+def test_half_a_character_is_never_written(home: Paths) -> None:
+    with pytest.raises(SettingsError, match="half of a character"):
+        settings_file.set_value(home, "model.system", "\ud800")
+    with pytest.raises(SettingsError, match="half of a character"):
+        settings_file.write_text(home, "# \ud800\n")
+    assert not home.settings.exists()
+
+
+@pytest.mark.parametrize("text", ["sampling = 3\n", "sampling = 'temperature'\n", "[[sampling]]\ntemperature = 1\n"])
+def test_a_section_that_is_none_is_said(home: Paths, text: str) -> None:
+    home.make()
+    home.settings.write_text(text)
+    for change in (settings_file.unset, lambda paths, key: settings_file.set_value(paths, key, 1)):
+        with pytest.raises(SettingsError, match="sampling is not a table"):
+            change(home, "sampling.temperature")
+    assert home.settings.read_text() == text
+
+
+@pytest.mark.parametrize("key", ["openai.url", "ollama.url"])
+def test_an_address_with_a_password_is_refused_without_it(home: Paths, key: str) -> None:
+    with pytest.raises(UsageError, match="cannot be 'http://…@box': an address is written without") as caught:
+        settings_file.set_value(home, key, "http://me:secret@box")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(SettingsError, match="an address is written without") as whole:
+        settings_file.write_text(home, f"[{key.partition('.')[0]}]\nurl = 'http://me:secret@box'\n")
+    assert "secret" not in str(whole.value)
+    assert not home.settings.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 import sys
 from collections.abc import Collection, Sequence
@@ -14,11 +15,14 @@ import typer
 
 JSON_OPTION = typer.Option(False, "--json", help="Print one JSON object instead of text.")
 
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of the text around them, so that it reads as another."""
+
 
 def print_json(value: Any) -> None:
     text = json.dumps(plain(value), ensure_ascii=False, indent=2)
-    # JSON lets these control characters stand raw; a terminal would act on them.
-    typer.echo("".join(c if not "\x7f" <= c <= "\x9f" else f"\\u{ord(c):04x}" for c in text))
+    # JSON lets these characters stand raw; a terminal would act on them.
+    typer.echo(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def plain(value: Any) -> Any:
@@ -34,7 +38,7 @@ def plain(value: Any) -> Any:
 
 def harmless(text: str) -> str:
     """Text without control characters, so that nothing a model writes can steer the terminal. Newline and tab stay."""
-    return "".join(c for c in text if c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f"))
+    return _STEERING.sub("", text)
 
 
 def short(text: str, width: int = 72) -> str:

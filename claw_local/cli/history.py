@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
@@ -20,6 +21,7 @@ app = typer.Typer(help="The chats that are kept.", invoke_without_command=True)
 CHAT_ARGUMENT = typer.Argument(..., help="The chat's id.", autocompletion=chat_ids)
 CHATS_ARGUMENT = typer.Argument(..., metavar="CHAT...", help="The chats' ids.", autocompletion=chat_ids)
 SOME_ARGUMENT = typer.Argument(None, metavar="[CHAT...]", help="The chats' ids.", autocompletion=chat_ids)
+MOST_LISTED = 1_000_000
 LEFT_OUT = ("prompt_ids", "response_ids", "logprobs")
 
 
@@ -41,7 +43,7 @@ def history(ctx: typer.Context) -> None:
 
 @app.command("list")
 def show_all(
-    limit: int = typer.Option(50, "--limit", min=1, help="How many."),
+    limit: int = typer.Option(50, "--limit", min=1, max=MOST_LISTED, help="How many."),
     archived: bool = typer.Option(False, "--archived", help="Those that were archived."),
     json_output: bool = JSON_OPTION,
 ) -> None:
@@ -62,7 +64,7 @@ def show_all(
 @app.command()
 def search(
     words: list[str] = typer.Argument(..., help="What to look for; quotes make a phrase: '\"by heart\"'."),
-    limit: int = typer.Option(20, "--limit", min=1, help="How many."),
+    limit: int = typer.Option(20, "--limit", min=1, max=MOST_LISTED, help="How many."),
     json_output: bool = JSON_OPTION,
 ) -> None:
     """Find messages and titles, newest first. The beginning of a word is enough."""
@@ -118,29 +120,31 @@ def export(
     everything: bool = typer.Option(False, "--all", help="Every chat, archived ones too."),
     form: Format = FORMAT_OPTION,
     out: Path | None = OUT_OPTION,
+    force: bool = typer.Option(False, "--force", help="Write over the file that --out names, if it exists."),
 ) -> None:
     """Write chats as Markdown (the branch that is shown) or JSON (all of them)."""
     from ..assistant import Assistant
-    from ..files import write_pieces
+    from ..files import would_replace, write_pieces
 
     if bool(chats) == everything:
         raise UsageError("Say which chats: their ids, or --all.")
+    if out is not None:
+        out = out.expanduser()
+        if os.path.isdir(out):
+            raise UsageError(f"{out} is a folder. Give --out the name of a file in it.")
     with Assistant.open() as assistant:
         ids = assistant.history.all_ids() if everything else [assistant.chat(chat).id for chat in chats or []]
         pieces = assistant.history.json_pieces(ids) if form is Format.json else _markdown(assistant, ids)
         if out is None:
             _print(pieces)
             return
-        target = out.expanduser()
-        if target.is_dir():
-            target /= f"claw-local-chats.{form.value}"
         try:
-            write_pieces(target, (piece.encode() for piece in pieces))
+            if not force and would_replace(out):
+                raise UsageError(f"{out} exists. Choose another --out, or add --force to write over it.")
+            write_pieces(out, (piece.encode() for piece in pieces))
         except OSError as error:
-            raise UsageError(
-                f"{target} cannot be written ({error.strerror or error}). Choose another --out."
-            ) from error
-    typer.echo(f"Written: {len(ids)} {'chat' if len(ids) == 1 else 'chats'} to {target}", err=True)
+            raise UsageError(f"{out} cannot be written ({error.strerror or error}). Choose another --out.") from error
+    typer.echo(f"Written: {len(ids)} {'chat' if len(ids) == 1 else 'chats'} to {harmless(str(out))}", err=True)
 
 
 @app.command("import")

@@ -132,7 +132,7 @@ def remove(
     if json_output:
         print_json({"removed": gone})
     else:
-        typer.echo(f"Removed {', '.join(path.name for path in gone)}.")
+        typer.echo(f"Removed {', '.join(harmless(path.name) for path in gone)}.")
 
 
 @app.command()
@@ -152,9 +152,10 @@ def pull(
     if json_output:
         print_json(pulled)
         return
-    typer.echo(f"{pulled.path.name} ({size(pulled.size_bytes)}) {'was here already' if pulled.already else 'is here'}.")
+    state = "was here already" if pulled.already else "is here"
+    typer.echo(f"{harmless(pulled.path.name)} ({size(pulled.size_bytes)}) {state}.")
     if pulled.warning:
-        typer.echo(pulled.warning, err=True)
+        typer.echo(harmless(pulled.warning), err=True)
     typer.echo(f"Put it into use with: {_use(_chooses(pulled.path))}")
 
 

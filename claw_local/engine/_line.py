@@ -8,14 +8,18 @@ from __future__ import annotations
 import ipaddress
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import SettingsError
+from ..settings import has_login, without_login
 
 CONNECT_S = 5.0
+LONGEST_ANSWER = 2**23
+"""Most bytes of an answer that is read whole (a list of models, an error)."""
 _LOOK_S = 0.05
 
 
@@ -31,9 +35,10 @@ def checked_url(url: str, setting: str) -> str:
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         fine = False
-    if not fine or parts.username or parts.password:
+    if not fine or has_login(url):
         raise SettingsError(
-            f"{setting} is not an address: {url!r}. Write it like http://127.0.0.1:11434, without a name or a password."
+            f"{setting} is not an address: {without_login(url)!r}. "
+            "Write it like http://127.0.0.1:11434, without a name or a password."
         )
     return whole.rstrip("/")
 
@@ -53,6 +58,23 @@ def is_loopback(url: str) -> bool:
 def client_options(url: str) -> dict[str, Any]:
     """Options of an httpx client that speaks to this address only: no redirects, and no proxy before loopback."""
     return {"follow_redirects": False, "trust_env": not is_loopback(url)}
+
+
+def whole(chunks: Iterable[bytes], seconds: float) -> bytes:
+    """An answer that is read whole.
+
+    Raises:
+        ValueError: it is longer than any such answer is. TimeoutError: it takes longer than this in all.
+    """
+    until = time.monotonic() + seconds
+    held = bytearray()
+    for chunk in chunks:
+        held += chunk
+        if len(held) > LONGEST_ANSWER:
+            raise ValueError("the answer has no end")
+        if time.monotonic() > until:
+            raise TimeoutError("the answer takes too long")
+    return bytes(held)
 
 
 class Line:
@@ -91,6 +113,25 @@ class Line:
                 self._socket.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # It is closed already.
+
+    @contextmanager
+    def cut_after(self, seconds: float) -> Iterator[None]:
+        """While inside, the line is cut once this time is over, however busily the server drips.
+
+        Raises:
+            TimeoutError: that is what ended it.
+        """
+        timer = threading.Timer(seconds, self.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except Exception as error:
+            if self.was_cut:
+                raise TimeoutError("the answer takes too long") from error
+            raise
+        finally:
+            timer.cancel()
 
     @contextmanager
     def cut_when(self, cancel: threading.Event | None) -> Iterator[None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections import Counter
 from dataclasses import asdict, dataclass
 from math import prod
@@ -100,6 +101,8 @@ class Descriptions:
         parts = parts_of(path)
         try:
             states = [part.stat() for part in parts]
+            if not all(stat.S_ISREG(state.st_mode) for state in states):
+                return None
             mark = [[state.st_size, state.st_mtime_ns] for state in states]
             entry = self._known.get(str(path), {})
             if entry.get("mark") == mark:
@@ -165,7 +168,7 @@ def _read(file: Path | None) -> dict[str, dict[str, Any]]:
         return {}
     try:
         known = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(known, dict):
         return {}

@@ -7,6 +7,7 @@ Source: the GGUF specification, versions 2 and 3 (little-endian).
 from __future__ import annotations
 
 import mmap
+import stat
 import struct
 from dataclasses import dataclass
 from math import prod
@@ -19,6 +20,8 @@ _MAGIC = b"GGUF"
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _LONGEST_KEPT_ARRAY = 1024
+_DEEPEST_ARRAY = 4
+"""Arrays inside arrays; no writer of GGUF nests them at all."""
 
 BLOCKS: dict[int, tuple[int, int]] = {
     0: (1, 4),
@@ -101,9 +104,12 @@ def read_header(path: Path) -> GgufHeader:
     """Read a GGUF file's header and check that all its tensors lie inside the file.
 
     Raises:
-        DamagedGguf: not GGUF, a version that is not supported, or cut short.
+        DamagedGguf: not a regular file (to open a FIFO would wait for ever), not GGUF, a version that is not
+            supported, or cut short.
         OSError: the file cannot be read.
     """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise DamagedGguf("is not a regular file")
     with path.open("rb") as file:
         if file.read(4) != _MAGIC:
             raise DamagedGguf("is not a GGUF file")
@@ -150,7 +156,9 @@ class _Cursor:
             raise DamagedGguf(f"is damaged: it holds a value of the unknown kind {kind}")
         return self.number(_SCALARS[kind])
 
-    def array(self) -> Value:
+    def array(self, depth: int = 1) -> Value:
+        if depth > _DEEPEST_ARRAY:
+            raise DamagedGguf(f"is damaged: it holds arrays more than {_DEEPEST_ARRAY} deep in each other")
         kind, length = self.count("I"), self.count()
         if kind == _STRING:
             # Vocabularies: hundreds of thousands of strings, only stepped over.
@@ -161,7 +169,7 @@ class _Cursor:
             return None
         if kind == _ARRAY:
             for _ in range(length):
-                self.array()
+                self.array(depth + 1)
             return None
         if kind not in _SCALARS:
             raise DamagedGguf(f"is damaged: it holds an array of the unknown kind {kind}")

@@ -6,18 +6,19 @@ HTTP API: https://docs.ollama.com/api (chat, tags, show).
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ClawError, EngineError, ModelError
 from ..settings import OllamaSettings
-from ._line import CONNECT_S, Line, checked_url, client_options
+from ._line import CONNECT_S, Line, checked_url, client_options, whole
 from ._served import ServedEngine, ServedModel, in_words, offered
 from .base import FinishReason, Generation, Message, ModelInfo
 
 if TYPE_CHECKING:
+    from httpx import Response, SyncByteStream
     from ollama import Client
 
 DEFAULT_URL = "http://127.0.0.1:11434"
@@ -51,7 +52,7 @@ def list_models(settings: OllamaSettings, *, timeout_s: float = ASK_S) -> list[S
         EngineError: the server does not answer. ModelError: the package is not installed. SettingsError: no address.
     """
     url = server_url(settings)
-    with _errors(url, ""), _client(url, timeout_s) as client:
+    with _errors(url, ""), _asking(url, timeout_s) as client:
         found = client.list().models
     return [
         ServedModel(
@@ -87,7 +88,7 @@ class OllamaEngine(ServedEngine):
             EngineError: the server does not answer. SettingsError: its address is none.
         """
         url = server_url(settings)
-        with _errors(url, name, settings), _client(url, min(ASK_S, settings.timeout_s)) as client:
+        with _errors(url, name, settings), _asking(url, min(ASK_S, settings.timeout_s)) as client:
             shown = client.show(name)
         about: dict[str, Any] = dict(shown.modelinfo or {})
         architecture = str(about.get("general.architecture") or (shown.details.family if shown.details else "") or "")
@@ -147,7 +148,25 @@ class OllamaEngine(ServedEngine):
 
 
 @contextmanager
-def _client(url: str, timeout_s: float, line: Line | None = None) -> Iterator[Client]:
+def _asking(url: str, timeout_s: float) -> Iterator[Client]:
+    """A client for answers that are read whole: none without an end, and none that takes longer than this in all."""
+    line = Line()
+
+    def read(response: Response) -> None:
+        import httpx
+
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise ValueError("the answer is packed, though none was asked for that way")
+        with closing(cast("SyncByteStream", response.stream)) as stream:
+            body = whole(stream, timeout_s)
+        response.stream = httpx.ByteStream(body)
+
+    with line.cut_after(timeout_s), _client(url, timeout_s, line, read) as client:
+        yield client
+
+
+@contextmanager
+def _client(url: str, timeout_s: float, line: Line, read: Callable[[Response], None] | None = None) -> Iterator[Client]:
     try:
         import httpx
         from ollama import Client
@@ -158,7 +177,8 @@ def _client(url: str, timeout_s: float, line: Line | None = None) -> Iterator[Cl
     client = Client(
         url,
         timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
-        event_hooks=line.hooks if line is not None else {},
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={**line.hooks, "response": [read] if read is not None else []},
         **client_options(url),
     )
     with client:
@@ -187,6 +207,8 @@ def _in_sentence(error: Exception, url: str, name: str, settings: OllamaSettings
                 f"Ollama at {url} has no model {name}. {offered(names)} Fetch it with: ollama pull {name}"
             )
         return EngineError(f"Ollama at {url} refused: {in_words(error.error)}. Its own log says more.")
+    if isinstance(error, TimeoutError):
+        return EngineError(f"Ollama at {url} takes too long to answer. See whether it still works: `ollama ps`.")
     if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
         return EngineError(
             f"Ollama at {url} has not said anything for too long. See whether it still works: `ollama ps`; a large "

@@ -11,12 +11,13 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ..errors import ClawError, EngineError, ModelError
 from ..settings import OpenAISettings
-from ._events import events
+from ._events import Patience, events
 from ._keys import how_to_give, key_of_environment, key_of_keyring
-from ._line import CONNECT_S, Line, checked_url, client_options
+from ._line import CONNECT_S, Line, checked_url, client_options, whole
 from ._served import ServedEngine, ServedModel, in_words, offered
 from .base import Generation, Message, ModelInfo
 
@@ -28,6 +29,8 @@ ASK_S = 10.0
 BEYOND = ("top_k", "min_p", "repeat_penalty", "repetition_penalty", "stream_options")
 """What local servers understand beyond OpenAI's own API; left out for a server that refuses it."""
 MOST_STOPS = 4
+SHORTEST_SECRET = 4
+"""A shorter key is none (servers that want any key get "x"); to hide it would only garble what they say."""
 _CONTEXT_NAMES = ("max_model_len", "context_length", "max_context_length", "n_ctx", "n_ctx_train")
 
 
@@ -71,7 +74,8 @@ class OpenAIEngine(ServedEngine):
     def _read(self, generation: Generation, messages: Sequence[Message], line: Line) -> Generator[str, None, None]:
         ended = False
         with self._server.asked(self._request(generation, messages), line) as response:
-            for data in events(response.iter_bytes()):
+            patience = Patience(self._server.timeout_s)
+            for data in events(patience.watch(response.iter_bytes())):
                 if data.strip() == "[DONE]":
                     ended = True
                     break
@@ -79,10 +83,18 @@ class OpenAIEngine(ServedEngine):
                 if part.get("error"):
                     raise EngineError(self._server.refused(part["error"]))
                 if usage := part.get("usage"):
-                    generation.counted = (usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0)
+                    generation.counted = (_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
                 for choice in part.get("choices") or ():
-                    if text := (choice.get("delta") or {}).get("content"):
+                    delta = choice.get("delta") or {}
+                    # Thoughts, which are not shown, come under other names: they are signs of work all the same.
+                    if any(said and isinstance(said, str) for name, said in delta.items() if name != "role"):
+                        patience.renew()
+                    text = delta.get("content")
+                    if text is not None and not isinstance(text, str):
+                        raise EngineError(self._server.strange("a piece of the reply is no text"))
+                    if text:
                         yield text
+                        patience.renew()  # Whoever reads may have taken their time.
                     if reason := choice.get("finish_reason"):
                         ended = True
                         generation.finish_reason = "length" if reason == "length" else "stop"
@@ -119,14 +131,15 @@ class _Server:
 
     def __init__(self, settings: OpenAISettings) -> None:
         self.url = checked_url(settings.url, "openai.url")
+        self.timeout_s = settings.timeout_s
         self._settings = settings
         self._key = key_of_environment(self.url, settings)
         self._takes_beyond = True
 
     def models(self, timeout_s: float) -> list[ServedModel]:
         """What it lists; nothing if it has no such list."""
-        with self._errors(), self._client(timeout_s) as client:
-            response = self._with_key(lambda: client.get(f"{self.url}/models", headers=self._headers()))
+        with self._errors():
+            response = self._with_key(lambda: self._list(timeout_s))
             if response.status_code == 404:
                 return []
             self._check(response, "")
@@ -137,6 +150,18 @@ class _Server:
             if isinstance(entry, dict) and entry.get("id")
         ]
 
+    def _list(self, timeout_s: float) -> Response:
+        """The answer about models, read whole. Each has its own time: a person may unlock a keyring between two."""
+        import httpx2
+
+        line = Line()
+        with (
+            line.cut_after(timeout_s),
+            self._client(timeout_s, line) as client,
+            client.stream("GET", f"{self.url}/models", headers=self._headers()) as response,
+        ):
+            return httpx2.Response(response.status_code, content=whole(response.iter_bytes(), timeout_s))
+
     @contextmanager
     def asked(self, request: dict[str, Any], line: Line) -> Iterator[Response]:
         """The answer to a chat request, once it has begun well."""
@@ -144,7 +169,7 @@ class _Server:
             response = self._with_key(lambda: self._post(client, request))
             if response.status_code in (400, 422) and self._takes_beyond:
                 # Perhaps it knows OpenAI's own parameters alone.
-                response.read()
+                whole(response.iter_bytes(), ASK_S)
                 response.close()
                 less = {name: value for name, value in request.items() if name not in BEYOND}
                 response = self._post(client, less)
@@ -168,7 +193,7 @@ class _Server:
         if response.status_code == 401 and not self._key:
             self._key = key_of_keyring(self.url)
             if self._key:
-                response.read()
+                whole(response.iter_bytes(), ASK_S)
                 response.close()
                 response = ask()
         return response
@@ -176,12 +201,12 @@ class _Server:
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
-    def _client(self, timeout_s: float, line: Line | None = None) -> Client:
+    def _client(self, timeout_s: float, line: Line) -> Client:
         import httpx2
 
         return httpx2.Client(
             timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
-            event_hooks=line.hooks if line is not None else {},
+            event_hooks=line.hooks,
             **client_options(self.url),
         )
 
@@ -190,15 +215,15 @@ class _Server:
         status = response.status_code
         if status == 200:
             return
-        response.read()
-        said = _said(response)
+        said = self._said(response)
         if status in (401, 403):
             what = "refuses the key" if self._key else "wants a key"
             raise EngineError(f"The server at {self.url} {what}. {how_to_give(self.url, self._settings)}")
         if status in (400, 404) and model and ("model" in said.lower() or status == 404):
             names = [known.name for known in self.models(ASK_S)]
             if names and model not in names:
-                raise ModelError(f"The server at {self.url} has no model {model}. {offered(names)}")
+                has = offered([self._hidden(name) for name in names])
+                raise ModelError(f"The server at {self.url} has no model {model}. {has}")
         if 300 <= status < 400:
             raise EngineError(
                 f"The server at {self.url} sends us on to another address, and nothing is sent to an address you did "
@@ -232,33 +257,55 @@ class _Server:
                 f"The server at {self.url} has not said anything for too long. See whether it still works; a large "
                 "model may need a longer openai.timeout_s."
             ) from error
+        except TimeoutError as error:
+            raise EngineError(
+                f"The server at {self.url} keeps us waiting: it takes too long to say what was asked. See whether it "
+                "still works; a large model may need a longer openai.timeout_s."
+            ) from error
         except httpx2.TransportError as error:
             raise EngineError(self.broke_off()) from error
         except Exception as error:
-            raise EngineError(
-                f"What answers at {self.url} does not speak the OpenAI API ({in_words(repr(error))}). Check openai.url."
-            ) from error
+            raise EngineError(self.strange(repr(error))) from error
 
     def refused(self, said: Any) -> str:
         words = said.get("message") or said if isinstance(said, dict) else said
-        return f"The server at {self.url} refused: {in_words(words)}. Its own log says more."
+        return f"The server at {self.url} refused: {self._in_words(words)}. Its own log says more."
+
+    def strange(self, why: str) -> str:
+        return f"What answers at {self.url} does not speak the OpenAI API ({self._in_words(why)}). Check openai.url."
 
     def broke_off(self) -> str:
         return (
             f"The server at {self.url} broke off in the middle of the reply. What came is kept; ask again once it runs."
         )
 
+    def _said(self, response: Response) -> str:
+        """The message in an error's body, in whichever form this server gives it."""
+        said = whole(response.iter_bytes(), ASK_S)
+        try:
+            body = json.loads(said)
+        except ValueError:
+            return self._in_words(said.decode("utf-8", "replace"))
+        error = body.get("error", body) if isinstance(body, dict) else body
+        if isinstance(error, dict):
+            error = error.get("message") or error.get("detail") or error
+        return self._in_words(error)
 
-def _said(response: Response) -> str:
-    """The message in an error's body, in whichever form this server gives it."""
-    try:
-        body = response.json()
-    except ValueError:
-        return in_words(response.text)
-    error = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(error, dict):
-        error = error.get("message") or error.get("detail") or error
-    return in_words(error)
+    def _in_words(self, said: object) -> str:
+        # The key goes out before the text is cut short: half a key would be one too many.
+        return in_words(self._hidden(str(said)))
+
+    def _hidden(self, said: str) -> str:
+        """What the server said, without the key: some repeat the one they were sent."""
+        if len(self._key) < SHORTEST_SECRET:
+            return said
+        for form in (self._key, repr(self._key)[1:-1], json.dumps(self._key)[1:-1], quote(self._key, safe="")):
+            said = said.replace(form, "…")
+        return said
+
+
+def _count(said: object) -> int:
+    return said if isinstance(said, int) and 0 <= said < 2**31 else 0
 
 
 def _context(entry: Mapping[str, Any]) -> int:

@@ -151,7 +151,9 @@ def _gguf_files(folder: Path) -> Iterator[Path]:
         here = Path(at)
         folders[:] = sorted(n for n in folders if not n.startswith(".")) if len(here.parts) - depth < DEEPEST else []
         for name in sorted(files):
-            if name.lower().endswith(".gguf") and not name.startswith(".") and not _is_later_part(name):
+            wanted = name.lower().endswith(".gguf") and not name.startswith(".") and not _is_later_part(name)
+            # A FIFO or a device of that name is no model, and to open it might wait for ever.
+            if wanted and os.path.isfile(here / name):
                 yield here / name
 
 
@@ -181,7 +183,7 @@ def _ollama_name(place: tuple[str, ...]) -> str:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text("utf-8")
+        return file.read_text("utf-8") if os.path.isfile(file) else ""
     except (OSError, UnicodeDecodeError):
         return ""
 
@@ -189,6 +191,6 @@ def _text(file: Path) -> str:
 def _json(file: Path) -> dict[str, object]:
     try:
         value = json.loads(_text(file))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

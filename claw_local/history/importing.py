@@ -32,6 +32,9 @@ class Reading(Protocol):
     @property
     def fraction(self) -> float: ...
 
+    @property
+    def stopped(self) -> bool: ...
+
     def chats(self) -> Iterator[GivenChat]: ...
 
 
@@ -52,7 +55,7 @@ def import_file(
     """See `History.import_file`."""
     skips, counts = Skips(), _Counts()
     stopped = False
-    with _open(path, skips, store_name) as source:
+    with _open(path, skips, store_name, cancel) as source:
         chats = source.chats()
         ended = False
         while not ended:
@@ -60,11 +63,13 @@ def import_file(
             _write(store, batch, learn, skips, counts)
             if trouble is not None:
                 raise HistoryError(f"{trouble}{_what_is_there(counts)}") from trouble
+            stopped = source.stopped
             if on_progress is not None:
-                on_progress(Progress(1.0 if ended else source.fraction, counts.chats, counts.messages))
+                on_progress(Progress(1.0 if ended and not stopped else source.fraction, counts.chats, counts.messages))
             if not ended and cancel is not None and cancel.is_set():
                 stopped = ended = True
-        if skips.count(UNKNOWN) and not (counts.chats or counts.already or counts.grown or skips.count(EMPTY)):
+        understood = counts.chats or counts.already or counts.grown or skips.count(EMPTY)
+        if skips.count(UNKNOWN) and not (understood or stopped):
             raise HistoryError(
                 f"There are no chats in {path} that can be read. These can: ChatGPT's and Claude's data exports, the "
                 "databases of oterm, elia and llm, and what `claw-local history export --format json` writes."
@@ -123,7 +128,7 @@ def _what_is_there(counts: _Counts) -> str:
 
 
 @contextmanager
-def _open(path: Path, skips: Skips, store_name: str) -> Iterator[Reading]:
+def _open(path: Path, skips: Skips, store_name: str, cancel: threading.Event | None) -> Iterator[Reading]:
     try:
         is_database = path.is_file() and path.open("rb").read(len(MAGIC)) == MAGIC
         if not path.exists():
@@ -134,7 +139,7 @@ def _open(path: Path, skips: Skips, store_name: str) -> Iterator[Reading]:
             with reading(path) as connection:
                 yield _Database(path, connection, skips)
             return
-        export = JsonExport(path)
+        export = JsonExport(path, cancel)
     except OSError as error:
         raise HistoryError(f"{path} cannot be read ({error.strerror or error}).") from error
     try:
@@ -153,6 +158,10 @@ class _Json:
     @property
     def fraction(self) -> float:
         return self._export.fraction
+
+    @property
+    def stopped(self) -> bool:
+        return self._export.stopped
 
     def chats(self) -> Iterator[GivenChat]:
         for item in self._export.chats():
@@ -174,6 +183,8 @@ class _Json:
 
 
 class _Database:
+    stopped = False
+
     def __init__(self, path: Path, connection: Any, skips: Skips) -> None:
         self._connection = connection
         self._skips = skips

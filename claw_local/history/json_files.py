@@ -6,6 +6,7 @@ However large the export, only one chat is held in memory. It must never know wh
 from __future__ import annotations
 
 import re
+import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,6 +18,8 @@ from ..errors import HistoryError
 LONGEST_CHAT = 64 << 20
 """Bytes of JSON; no chat is that long, and what is would fill the memory."""
 MOST_UNPACKED = 64 << 30
+DEEPEST = 200
+"""Lists and objects inside each other; chats hold less than twenty. The reader's memory grows with the square of it."""
 WORST_RATIO = 200
 """Text packs ten times, repeated text twenty times. What packs more often is no export."""
 
@@ -40,9 +43,14 @@ class Part(NamedTuple):
 class JsonExport:
     """The chats of an export, as plain dictionaries, and how far they have been read."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises HistoryError: not readable, cut short, or without any chats in it."""
+    def __init__(self, path: Path, cancel: threading.Event | None = None) -> None:
+        """`cancel`: set it to end the chats early, even in the middle of one; `stopped` tells that it did.
+
+        Raises HistoryError: not readable, cut short, or without any chats in it.
+        """
+        self.stopped = False
         self._path = path
+        self._cancel = cancel
         self._archive: zipfile.ZipFile | None = None
         self._parts = self._find()
         self._total = sum(part.size for part in self._parts) or 1
@@ -63,13 +71,16 @@ class JsonExport:
         import ijson
 
         for part in self._parts:
-            prefix = self._prefix(part)
             try:
+                prefix = self._prefix(part)
                 with closing(part.open()) as file:
-                    reader = self._reader = _Counted(file, part.name)
+                    reader = self._reader = _Counted(file, part.name, self._cancel)
                     for item in ijson.items(reader, prefix, use_float=True):
                         reader.since = 0
                         yield item
+            except _Stopped:
+                self.stopped = True
+                return
             except ijson.JSONError as error:
                 raise HistoryError(f"{part.name} is damaged: it is no valid JSON. {_AGAIN}.") from error
             except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
@@ -125,7 +136,7 @@ class JsonExport:
 
         try:
             with closing(part.open()) as file:
-                for prefix, event, value in ijson.parse(_Counted(file, part.name), use_float=True):
+                for prefix, event, value in ijson.parse(_Counted(file, part.name, self._cancel), use_float=True):
                     if event == "start_array" and not prefix:
                         return "item"
                     if event == "map_key" and not prefix and value in _TOP_KEYS:
@@ -163,16 +174,24 @@ def _look(part: Part) -> None:
         raise HistoryError(f"{part.path} is cut short: its end is missing. {_AGAIN}. Nothing was imported.")
 
 
-class _Counted:
-    """A file that knows how much of it was read, and stops at a chat without end."""
+class _Stopped(Exception):
+    """Whoever reads asked for an end."""
 
-    def __init__(self, file: IO[bytes], name: str) -> None:
+
+class _Counted:
+    """A file that knows how much of it was read, and stops when told to, at a chat without end and at one too deep."""
+
+    def __init__(self, file: IO[bytes], name: str, cancel: threading.Event | None) -> None:
         self._file = file
         self._name = name
+        self._cancel = cancel
+        self._depth = _Depth()
         self.total = 0
         self.since = 0
 
     def read(self, size: int = -1) -> bytes:
+        if self._cancel is not None and self._cancel.is_set():
+            raise _Stopped
         data = self._file.read(size)
         if not self.total:
             data = data.removeprefix(b"\xef\xbb\xbf")
@@ -183,4 +202,43 @@ class _Counted:
                 f"One entry of {self._name} is longer than {LONGEST_CHAT >> 20} MB: that is no chat. What came before "
                 "it is imported."
             )
+        if self._depth.passes(DEEPEST, data):
+            raise HistoryError(
+                f"{self._name} holds lists more than {DEEPEST} deep inside each other: no chat does. {_AGAIN}."
+            )
         return data
+
+
+class _Depth:
+    """How deep JSON goes, counted in its bytes as they come, before a reader makes anything of them."""
+
+    _AT_ONCE = 128
+    _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+    def __init__(self) -> None:
+        self._now = 0
+        self._in_string = False
+        self._held = b""
+
+    def passes(self, limit: int, data: bytes) -> bool:
+        """Whether it is greater than `limit` anywhere within these bytes, which follow those before."""
+        data = self._held + data
+        # A backslash at the end is held back until what it stands before is there.
+        self._held = b"\\" if (len(data) - len(data.rstrip(b"\\"))) % 2 else b""
+        data = data[: len(data) - len(self._held)]
+        pieces = data.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        outside = b"".join(pieces[self._in_string :: 2]).translate(None, self._NO_BRACKETS)
+        self._in_string ^= len(pieces) % 2 == 0
+        return any(self._count(limit, outside[at : at + self._AT_ONCE]) for at in range(0, len(outside), self._AT_ONCE))
+
+    def _count(self, limit: int, brackets: bytes) -> bool:
+        opening = brackets.count(b"[") + brackets.count(b"{")
+        if self._now + opening <= limit:
+            # The usual case, without a look at each.
+            self._now += 2 * opening - len(brackets)
+            return False
+        for bracket in brackets:
+            self._now += 1 if bracket in b"[{" else -1
+            if self._now > limit:
+                return True
+        return False

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -47,12 +47,18 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
-    """The tables of a database, with their columns."""
+    """The tables of a database, with their columns; "rowid" among them where rows have numbers."""
     names = connection.execute("select name from sqlite_master where type = 'table'").fetchall()
-    return {
+    found = {
         name: {row["name"] for row in connection.execute("select name from pragma_table_info(?)", [name])}
         for (name,) in names
     }
+    for name, columns in found.items():
+        quoted = name.replace('"', '""')
+        with suppress(sqlite3.OperationalError):
+            connection.execute(f'explain select rowid from "{quoted}"')
+            columns.add("rowid")
+    return found
 
 
 def _needs_copy(path: Path) -> bool:

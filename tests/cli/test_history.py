@@ -66,13 +66,61 @@ def test_archives_and_renames(chat: int) -> None:
 def test_exports_whole_files_for_their_owner_only(chat: int, tmp_path: Path) -> None:
     assert claw("export", str(chat)).output.startswith("# About kites\n")
     target = tmp_path / "out.json"
-    target.write_text("old")
     assert claw("export", "--all", "--format", "json", "--out", str(target)).exit_code == 0
     assert len(json.loads(target.read_text())["chats"][0]["messages"]) == 3
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    assert claw("export", str(chat), "--out", str(tmp_path)).exit_code == 0
-    assert (tmp_path / "claw-local-chats.md").read_text().endswith("by lift\n")
-    assert sorted(file.name for file in tmp_path.glob("*.tmp")) == []
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["out.json"]
+
+
+def test_an_export_writes_over_a_file_only_when_told_so_and_never_over_a_folder(chat: int, tmp_path: Path) -> None:
+    target, link = tmp_path / "mine.md", tmp_path / "link.md"
+    target.write_text("old")
+    link.symlink_to(target)
+    for out in (target, link):
+        refused = claw("export", str(chat), "--out", str(out))
+        assert refused.exit_code == 2 and "--force" in refused.output
+    assert target.read_text() == "old"
+    assert claw("export", str(chat), "--out", str(link), "--force").exit_code == 0
+    assert link.is_symlink() and target.read_text().endswith("by lift\n")
+    link.unlink()
+    link.symlink_to(tmp_path / "new.md")
+    assert claw("export", str(chat), "--out", str(link)).exit_code == 0
+    assert link.is_symlink() and (tmp_path / "new.md").read_text().endswith("by lift\n")
+    for out in (tmp_path, tmp_path / "mine.md" / "below", tmp_path / "none" / "x.md"):
+        refused = claw("export", str(chat), "--out", str(out), "--force")
+        assert refused.exit_code == 2 and "Traceback" not in refused.output
+    link.unlink()
+    link.symlink_to(link)
+    assert claw("export", str(chat), "--out", str(link), "--force").exit_code == 2
+    assert link.is_symlink() and list(tmp_path.glob(".*.tmp")) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs and no /dev")
+def test_an_export_goes_straight_into_what_is_no_regular_file(chat: int, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE, text=True) as reader:
+        assert claw("export", str(chat), "--out", str(fifo)).exit_code == 0
+        assert reader.communicate(timeout=20)[0].endswith("by lift\n")
+    assert fifo.is_fifo()
+    link = tmp_path / "null"
+    link.symlink_to(os.devnull)
+    assert claw("export", str(chat), "--out", str(link)).exit_code == 0
+    assert Path(os.devnull).is_char_device() and link.is_symlink()
+    # The shell's own file, as it stands behind /dev/stdout: what is in it before and after stays.
+    line = '{ echo before; "$0" -m claw_local history export 1 --out /dev/stdout; echo after; }'
+    for rest in (f" > {tmp_path / 'all'}", f" | cat > {tmp_path / 'all'}"):
+        subprocess.run(["sh", "-c", line + rest, sys.executable], check=True, timeout=60, stderr=subprocess.DEVNULL)
+        written = (tmp_path / "all").read_text()
+        assert written.startswith("before\n# About kites\n") and written.endswith("by lift\nafter\n")
+
+
+def test_an_export_never_goes_into_a_file_that_the_program_itself_has_open(chat: int, home: Paths) -> None:
+    with home.database.open("r+b") as own:
+        before = own.read()
+        refused = claw("export", str(chat), "--out", f"/dev/fd/{own.fileno()}", "--force")
+        assert refused.exit_code == 2
+    assert home.database.read_bytes() == before
 
 
 def test_deletes_for_good_when_told_so_and_says_who_learned_from_it(chat: int) -> None:
@@ -109,6 +157,8 @@ def test_imports_and_says_what_was_left_out(home: Paths, tmp_path: Path) -> None
         (("rename", "7", "x"), 1, "no chat 7"),
         (("import", "missing.zip"), 1, "There is no file"),
         (("search",), 2, "Missing argument"),
+        (("search", "kites", "--limit", str(10**20)), 2, "--limit"),
+        (("list", "--limit", str(10**20)), 2, "--limit"),
     ],
 )
 def test_what_cannot_be_done_is_said(home: Paths, words: tuple[str, ...], code: int, said: str) -> None:

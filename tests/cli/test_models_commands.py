@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from claw_local.cli.main import run
+from claw_local.engine.described import Descriptions
+from claw_local.engine.gguf_file import DamagedGguf, read_header
 from claw_local.paths import Paths
 from claw_local.settings import load
 from tests.engine.small_gguf import write_gguf
@@ -83,6 +87,32 @@ def test_a_name_from_a_file_cannot_steer_the_terminal(home: Paths, capsys: pytes
     assert run(["models", "show", "evil\x1b[2J"]) == 0
     output = capsys.readouterr()
     assert "evil[2J" in output.out and "\x1b" not in output.out
+
+
+def test_what_was_removed_is_said_without_steering_the_terminal(
+    home: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.make()
+    write_gguf(home.models / "evil\x1b[2J\u202efugg\u2066.gguf")
+    assert run(["models", "list", "--json"]) == 0
+    listed = capsys.readouterr().out
+    assert not set("\x1b\u202e\u2066") & set(listed)
+    assert "evil\x1b[2J\u202efugg\u2066" in {model["name"] for model in json.loads(listed)["models"]}
+    assert run(["models", "remove", "evil\x1b[2J\u202efugg\u2066", "--yes"]) == 0
+    assert capsys.readouterr().out == "Removed evil[2Jfugg.gguf.\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+def test_a_fifo_of_a_model_s_name_is_passed_over(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    home.make()
+    os.mkfifo(home.models / "x.gguf")
+    assert run(["models", "list"]) == 0
+    assert "x.gguf" not in capsys.readouterr().out
+    for name in ("x", "x.gguf", str(home.models / "x.gguf")):
+        assert run(["models", "show", name]) == 1
+    with pytest.raises(DamagedGguf, match="not a regular file"):
+        read_header(home.models / "x.gguf")
+    assert Descriptions(None).of(home.models / "x.gguf") is None
 
 
 def test_bench_measures_the_model_in_use_and_keeps_nothing(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw_local.engine._events import LONGEST_LINE, TooLong, events
+from claw_local.engine._events import LONGEST_EVENT, LONGEST_LINE, TooLong, events
 
 STREAM = (
     ': hello\r\n\r\ndata: {"a": "é\u2028\x85"}\r\n\r\nevent: x\ndata:two\ndata: lines\n\ndata: [DONE]\r\rdata: last'
@@ -25,3 +25,11 @@ def test_the_same_events_come_out_wherever_the_bytes_are_cut(cuts: list[int]) ->
 def test_an_endless_line_is_given_up() -> None:
     with pytest.raises(TooLong):
         list(events(b"x" * 2**20 for _ in range(LONGEST_LINE // 2**20 + 2)))
+
+
+def test_an_event_of_ever_more_lines_is_given_up() -> None:
+    line = b"data: " + b"x" * 2**20 + b"\n"
+    most = LONGEST_EVENT // 2**20
+    with pytest.raises(TooLong):
+        list(events(line for _ in range(most + 2)))
+    assert len(list(events(line + b"\n" for _ in range(most + 2)))) == most + 2, "each event counts for itself"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
 from pathlib import Path
 
 import gguf
@@ -12,7 +13,7 @@ import pytest
 from gguf.constants import GGML_QUANT_SIZES
 
 from claw_local.engine import models
-from claw_local.engine.gguf_file import BLOCKS, read_header
+from claw_local.engine.gguf_file import BLOCKS, DamagedGguf, read_header
 from claw_local.errors import ModelError
 from claw_local.paths import Paths
 from claw_local.settings import ModelSettings, Settings
@@ -137,6 +138,21 @@ def test_a_damaged_hash_file_and_a_folder_that_cannot_be_written_do_no_harm(tmp_
         assert models.model_sha256(file, tmp_path) == expected
     assert models.model_sha256(file, tmp_path / "no" / "such" / "folder") == expected
     assert models.model_sha256(file, None) == expected
+
+
+def test_arrays_nested_without_end_are_damage(tmp_path: Path) -> None:
+    file = tmp_path / "deep.gguf"
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"k" + struct.pack("<I", 9)
+    for depth, refused in ((3, False), (5, True), (100_000, True)):
+        nested = struct.pack("<IQ", 9, 1) * (depth - 1) + struct.pack("<IQ", 4, 0)
+        file.write_bytes(head + nested)
+        if refused:
+            with pytest.raises(DamagedGguf, match="damaged"):
+                read_header(file)
+            with pytest.raises(ModelError, match="damaged"):
+                models.check_model(file)
+        else:
+            assert read_header(file).metadata == {"k": None}
 
 
 def test_reading_the_header_is_quick_enough_for_every_start(model_path: Path) -> None:

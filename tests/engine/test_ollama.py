@@ -198,7 +198,37 @@ def test_the_variable_ollama_host_is_read_as_ollama_reads_it(
     assert server_url(OllamaSettings()) == url
 
 
-@pytest.mark.parametrize("named", ["ftp://x", "http://", "http://me:secret@box", "http://box:99999999"])
+@pytest.mark.parametrize("named", ["ftp://x", "http://", "http://box:99999999"])
 def test_what_is_no_address_is_refused(named: str) -> None:
     with pytest.raises(SettingsError, match=r"ollama\.url"):
         server_url(OllamaSettings(url=named))
+
+
+@pytest.mark.parametrize(
+    "named", ["http://me:secret@box", "me:secret@box", "http://me:secret/x@box", "http://me:secret＠box"]
+)
+def test_an_address_with_a_password_is_refused_and_the_password_not_shown(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", named)
+    with pytest.raises(SettingsError, match=r"OLLAMA_HOST.*box.*without a name or a password") as caught:
+        server_url(OllamaSettings())
+    assert "secret" not in str(caught.value)
+
+
+class Dripping(OLLAMA):
+    def do_GET(self) -> None:
+        self._begin()
+        self._stream("application/json", (part.encode() for part in self.script.pieces))
+
+
+def test_a_list_of_models_that_drips_or_has_no_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(Dripping) as (url, script):
+        script.pieces, script.pause_s = [" "] * 100, 0.1
+        started = time.monotonic()
+        with pytest.raises(EngineError, match="takes too long to answer"):
+            list_models(OllamaSettings(url=url), timeout_s=0.5)
+        assert time.monotonic() - started < 3.0
+        script.pieces, script.pause_s = [" " * 2**20] * 12, 0.0
+        with pytest.raises(EngineError, match=r"does not speak as Ollama does .*no end"):
+            list_models(OllamaSettings(url=url))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -186,6 +187,98 @@ def test_a_wrong_key_is_said_and_never_shown(
     with pytest.raises(SettingsError, match="does not look like a key") as odd:
         OpenAIEngine.open(NAME, settings, context=4096)
     assert "schlüssel" not in str(odd.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "x" * 290 + " bad key sk-mine/1"}},
+        {"detail": ["sk-mine/1"]},
+        b"<p>sk-mine/1</p>",
+        b'"sk-mine/1',
+        {"error": {"message": "sk-mine%2F1"}},
+    ],
+)
+def test_a_key_that_the_server_repeats_is_not_shown(
+    played: tuple[OpenAISettings, Script], monkeypatch: pytest.MonkeyPatch, body: object
+) -> None:
+    settings, script = played
+    monkeypatch.setenv("CLAW_LOCAL_OPENAI_KEY", "sk-mine/1")
+    engine = OpenAIEngine.open(NAME, settings, context=4096)
+    script.answer = lambda path: (500, body)
+    with pytest.raises(EngineError, match=r"refused: .*…") as caught:
+        answer(engine)
+    assert "sk-" not in str(caught.value)
+
+
+def test_a_key_in_the_middle_of_a_reply_or_among_the_models_is_not_shown(
+    played: tuple[OpenAISettings, Script], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, script = played
+    monkeypatch.setenv("CLAW_LOCAL_OPENAI_KEY", "sk-mine")
+    engine = OpenAIEngine.open(NAME, settings, context=4096)
+    script.answer = lambda path: (200, b'data: {"error": {"message": "who is sk-mine?"}}\n\n')
+    with pytest.raises(EngineError, match=r"refused: who is …\?"):
+        answer(engine)
+    script.answer = lambda path: None
+    script.models = ["model-sk-mine"]
+    with pytest.raises(ModelError, match="It has: model-…"):
+        answer(engine)
+
+
+@pytest.mark.parametrize("content", [7, ["a"], {"text": "a"}, True])
+def test_a_piece_that_is_no_text_is_a_sentence(played: tuple[OpenAISettings, Script], content: object) -> None:
+    settings, script = played
+    engine = OpenAIEngine.open(NAME, settings, context=4096)
+    script.pieces = ["Tea ", content]  # type: ignore[list-item]
+    generation, pieces = engine.generate(engine.render(CHAT), Sampling())
+    with pytest.raises(EngineError, match=r"does not speak the OpenAI API \(a piece of the reply is no text\)"):
+        list(pieces)
+    assert generation.text == "Tea "
+
+
+class Dripping(OPENAI):
+    """Lists models, and replies, in whatever pieces the script says."""
+
+    def do_GET(self) -> None:
+        self._begin()
+        self._stream("application/json", (part.encode() for part in self.script.pieces))
+
+    def do_POST(self) -> None:
+        self._begin()
+        self._stream("text/event-stream", (part.encode() for part in self.script.pieces))
+
+
+def test_a_list_of_models_that_drips_or_has_no_end_is_given_up() -> None:
+    with serving(Dripping) as (url, script):
+        script.pieces, script.pause_s = [" "] * 100, 0.1
+        started = time.monotonic()
+        with pytest.raises(EngineError, match="takes too long to say"):
+            list_models(OpenAISettings(url=url), timeout_s=0.5)
+        assert time.monotonic() - started < 3.0
+        script.pieces, script.pause_s = [" " * 2**20] * 12, 0.0
+        with pytest.raises(EngineError, match=r"does not speak the OpenAI API .*no end"):
+            list_models(OpenAISettings(url=url))
+
+
+def said(**delta: str) -> str:
+    return "data: " + json.dumps({"choices": [{"delta": delta}]}) + "\n\n"
+
+
+def test_a_server_that_only_pings_is_given_up_and_one_that_thinks_is_not() -> None:
+    with serving(Dripping) as (url, script):
+        script.pieces = ['{"data": []}']
+        engine = OpenAIEngine.open(NAME, OpenAISettings(url=url, timeout_s=0.8), context=4096)
+        script.pause_s = 0.2
+        for ping in (": ping\n\n", said(role="assistant", content="")):
+            script.pieces = [said(content="Tea"), *[ping] * 20]
+            generation, pieces = engine.generate(engine.render(CHAT), Sampling())
+            started = time.monotonic()
+            with pytest.raises(EngineError, match=r"takes too long.*openai\.timeout_s"):
+                list(pieces)
+            assert generation.text == "Tea" and time.monotonic() - started < 3.0
+        script.pieces = [*[said(reasoning_content="Hm.")] * 7, said(content="Tea"), "data: [DONE]\n\n"]
+        assert answer(engine)[0] == "Tea"
 
 
 def test_a_redirect_is_not_followed_and_the_key_stays_here(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,16 @@ def test_a_folder_that_cannot_be_read_is_passed_over(home: Paths, tmp_path: Path
         assert names(home, here) == set()
     finally:
         closed.chmod(0o700)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+def test_what_only_has_the_name_of_a_file_is_passed_over(home: Paths, tmp_path: Path) -> None:
+    here = machine(tmp_path / "person")
+    write_gguf(here.home / ".lmstudio" / "models" / "m" / "r" / "real.gguf")
+    os.mkfifo(here.home / ".lmstudio" / "models" / "m" / "r" / "pipe.gguf")
+    os.mkfifo(here.home / ".lmstudio-home-pointer")
+    manifests = here.home / ".ollama" / "models" / "manifests" / "registry.ollama.ai" / "library" / "x"
+    manifests.mkdir(parents=True)
+    os.mkfifo(manifests / "pipe")
+    (manifests / "deep").write_text("[" * 200_000)
+    assert names(home, here) == {("lm-studio", "real")}

@@ -403,3 +403,68 @@ def test_a_chat_without_end_is_stopped_before_it_fills_the_memory(
     with pytest.raises(HistoryError, match="that is no chat"):
         history.import_file(write(tmp_path / "x.json", [good, endless]))
     assert len(store.chats.list()) == 1
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_json_nested_without_end_is_refused_before_it_fills_the_memory(
+    store: Store, history: History, tmp_path: Path, opening: str
+) -> None:
+    closing = "]" if opening == "[" else "}"
+    deep = opening * 200_000 + "1" + closing * 200_000
+    for name, text in (("list.json", f"[{deep}]"), ("own.json", f'{{"x": {deep}, "chats": []}}')):
+        (tmp_path / name).write_text(text)
+        tracemalloc.start()
+        try:
+            with pytest.raises(HistoryError, match="200 deep"):
+                history.import_file(tmp_path / name)
+            assert tracemalloc.get_traced_memory()[1] < 4 << 20
+        finally:
+            tracemalloc.stop()
+    assert store.chats.list() == []
+
+
+def test_brackets_in_what_was_said_do_not_count_as_depth(store: Store, history: History, tmp_path: Path) -> None:
+    said = ['[{"' * 30_000, "\\" * 65_537 + '"[' * 300, '\\"' * 40_000 + "[" * 300]
+    chats = [ChatGPT(f"c{n}").say("u", "user", text).export() for n, text in enumerate(said)]
+    # Whatever stands at the end of a piece that is read, a backslash too, is counted right.
+    for shift in range(2):
+        (tmp_path / "x.json").write_text(" " * shift + json.dumps(chats))
+        history.import_file(tmp_path / "x.json")
+    assert sorted(shown(store, chat.id)[0][1] for chat in store.chats.list()) == sorted(said)
+
+
+def test_depth_is_the_same_however_the_bytes_are_cut() -> None:
+    from claw_local.history.json_files import _Depth
+
+    value: Any = ["a\\", '"[[[', {'k\\"': [[], '\\"{', [["\\\\"]]]}]
+    data = json.dumps(value).encode()
+    for width in range(1, len(data) + 1):
+        pieces = [data[at : at + width] for at in range(0, len(data), width)]
+        depth, strict = _Depth(), _Depth()
+        assert not any(depth.passes(5, piece) for piece in pieces), width
+        assert not depth.passes(1, b" [") and depth.passes(1, b"{"), width
+        assert any(strict.passes(4, piece) for piece in pieces), width
+
+
+def test_as_many_levels_as_are_let_through_and_not_one_more() -> None:
+    from claw_local.history.json_files import _Depth
+
+    for limit in (1, 127, 128, 129, 200):
+        flat = b"[]" * 500
+        assert not _Depth().passes(limit, flat + b"[" * limit + b"]" * limit + flat)
+        assert _Depth().passes(limit, flat + b"[" * limit + b"{")
+
+
+def test_an_import_stops_in_the_middle_of_a_long_chat(store: Store, history: History, tmp_path: Path) -> None:
+    class LooksTwice(threading.Event):
+        looks = 0
+
+        def is_set(self) -> bool:
+            self.looks += 1
+            return self.looks > 8
+
+    short, endless = ChatGPT("short").say("u", "user", "hi"), ChatGPT("long").say("u", "user", "words " * 400_000)
+    file = write(tmp_path / "x.json", [short.export(), endless.export()])
+    report = history.import_file(file, cancel=LooksTwice())
+    assert report.stopped and report.chats == 1
+    assert [chat.origin_id for chat in store.chats.list()] == ["short"]

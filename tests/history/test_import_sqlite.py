@@ -260,3 +260,14 @@ def test_a_damaged_database_is_said(store: Store, history: History, tmp_path: Pa
     file.write_bytes(data)
     with pytest.raises(HistoryError, match="damaged database"):
         history.import_file(file)
+
+
+def test_a_database_like_oterm_s_whose_rows_have_no_numbers_is_unknown_not_damaged(
+    history: History, tmp_path: Path
+) -> None:
+    schema = """
+        create table chat (id integer primary key, name text);
+        create table message (chat_id integer, author text, text text, primary key (chat_id, text)) without rowid;
+    """
+    with pytest.raises(HistoryError, match="without chats that are known"):
+        history.import_file(database(tmp_path / "x.db", schema, [("chat", {"id": 1, "name": "x"})]))

@@ -20,7 +20,8 @@ _ROLES = {"user": "user", "me": "user", "assistant": "assistant", "ollama": "ass
 
 
 def is_mine(tables: dict[str, set[str]]) -> bool:
-    return {"author", "text", "chat_id"} <= tables.get("message", set()) and {"id", "name"} <= tables.get("chat", set())
+    message, chat = tables.get("message", set()), tables.get("chat", set())
+    return {"author", "text", "chat_id", "rowid"} <= message and {"id", "name"} <= chat
 
 
 def chats(db: sqlite3.Connection, tables: dict[str, set[str]], skips: Skips, written_at: str) -> Iterator[GivenChat]:
