@@ -81,7 +81,7 @@ class Models:
         """Every model found, the embedded one first, then those in our folder; a file that has several names, once.
 
         Args:
-            servers: also ask the servers on this machine; those that do not answer within half a second have none.
+            servers: also ask the servers on this machine; those that do not answer within a second have none.
         """
         with ThreadPoolExecutor(1) as pool:
             served = pool.submit(serving, self._settings) if servers else None

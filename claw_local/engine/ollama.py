@@ -161,7 +161,8 @@ def _asking(url: str, timeout_s: float) -> Iterator[Client]:
             body = whole(stream, timeout_s)
         response.stream = httpx.ByteStream(body)
 
-    with line.cut_after(timeout_s), _client(url, timeout_s, line, read) as client:
+    # The client first: importing its package is none of the server's time.
+    with _client(url, timeout_s, line, read) as client, line.cut_after(timeout_s):
         yield client
 
 

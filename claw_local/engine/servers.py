@@ -15,7 +15,7 @@ from ._served import ServedModel
 
 Server = Literal["ollama", "openai"]
 
-WAIT_S = 0.5
+WAIT_S = 0.7
 _SIZES = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 
