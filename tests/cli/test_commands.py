@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from claw_local.paths import Paths
+from claw_local.signals.attached import Attachment, split
 from claw_local.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +67,7 @@ def test_piped_text_is_added_to_the_question(home: Paths) -> None:
     as_json(claw(home, "ask", "Summarise this:", "--max-tokens", "4", "--json", stdin="Käse is cheese.\n".encode()))
     store = Store(home)
     question = store.messages.branch(store.chats.list()[0].head_id)[0]
-    assert question.content == "Summarise this:\n\nKäse is cheese."
+    assert split(question.content) == ["Summarise this:\n\n", Attachment("piped text", "Käse is cheese.\n")]
 
 
 def test_with_learning_on_the_next_question_judges_the_answer_before(home: Paths) -> None:
