@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from claw_local import Assistant
+from claw_local.adapters.qualities import repetition
 from claw_local.adapters.registry import slots
 from claw_local.engine.base import Engine, Sampling
 
@@ -27,7 +28,7 @@ class Survey:
         rate: share of answers that keep the whole wish.
         by_check: share that passes each of its checks.
         words: mean length.
-        repetition: mean share of 4-word sequences that stood in the same answer before.
+        repetition: mean share of 4-word sequences that stood in the same answer before, as the gate counts them.
     """
 
     rate: float
@@ -74,10 +75,3 @@ def look_at(answers: Sequence[str], prompts: Sequence[Prompt], wish: Wish) -> Su
         repetition=statistics.mean(repetition(answer) for answer in answers),
         answers=tuple(answers),
     )
-
-
-def repetition(text: str, n: int = 4) -> float:
-    """Share of a text's n-word sequences that stood in it before; 0 for a text with fewer than two."""
-    found = [word.lower() for word in words(text)]
-    grams = [tuple(found[i : i + n]) for i in range(len(found) - n + 1)]
-    return 1 - len(set(grams)) / len(grams) if len(grams) > 1 else 0.0

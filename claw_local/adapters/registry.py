@@ -43,7 +43,7 @@ class Registry:
             AdapterError: it belongs to another base model, or its file is gone or was changed.
         """
         if choice == "base":
-            self._activate(None, model_sha256)
+            put_into_use(self._store, None, model_sha256)
             return None
         record = self.get(choice)
         if record.model_sha256 != model_sha256:
@@ -52,13 +52,8 @@ class Registry:
                 "Open claw-local with that model (`--model`), or choose another adapter."
             )
         verify(record)
-        self._activate(record, model_sha256)
+        put_into_use(self._store, record, model_sha256)
         return self.get(choice)
-
-    def _activate(self, record: AdapterRecord | None, model_sha256: str) -> None:
-        with self._store.database.write():
-            self._store.adapters.activate(record.id if record else None, model_sha256)
-            settle(self._store, record)
 
     def rollback(self, model_sha256: str) -> AdapterRecord | None:
         """One step back: to the parent of the adapter in use (None: the base).
@@ -107,6 +102,13 @@ class Registry:
             verify(record)
             self._checked.add(stamp)
         return record
+
+
+def put_into_use(store: Store, record: AdapterRecord | None, model_sha256: str) -> None:
+    """Make this the adapter in use (None: the base), and the hints' states fit it."""
+    with store.database.write():
+        store.adapters.activate(record.id if record else None, model_sha256)
+        settle(store, record)
 
 
 def slots(record: AdapterRecord | None) -> list[AdapterSlot]:

@@ -16,7 +16,7 @@ from .calibration import VERDICTS, Floats, log_softmax
 from .scoring import shorten
 
 FORMAT = 1
-"""Changes whenever a prompt below does: an adapter trained on another format must not be used."""
+"""Changes whenever a prompt below does; it stands in an adapter's record and in the version of its verdicts."""
 QUESTION_WORDS = 24
 REPLY_WORDS = 32
 LONG_REPLY_WORDS = 160

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from claw_local.adapters import gate, gguf, measuring, retiring
-from claw_local.adapters.registry import file_sha256, slots
+from claw_local.adapters.registry import file_sha256, put_into_use, slots
 from claw_local.engine.base import AdapterSlot, Engine, Message, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import LearnError
@@ -38,7 +38,7 @@ from .rollouts import Practice, balanced, stored_samples
 Report = Callable[[str, float, str], None]
 
 LENGTH_CHECKS = frozenset({"max_sentences", "max_words", "min_words", "min_sentences"})
-LEAST_STEPS = 3
+LEAST_STEPS = 4
 """Steps that are taken however good the first fresh answers were."""
 PROBES = 18
 """Most questions the gate asks; the person's own come first."""
@@ -152,8 +152,7 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
             reason=verdict.reason,
         )
         if verdict.accepted:
-            store.adapters.activate(record.id, engine.info.sha256)
-            retiring.settle(store, record)
+            put_into_use(store, record, engine.info.sha256)
             store.samples.count_use(lesson.turn.reply.id for lesson in lessons)
     return LearnResult(
         adapter=record.id,
@@ -230,7 +229,7 @@ def _train(
         seen += len(samples)
         history.append({**metrics, **({"score": practice.scores[-1]} if practice.scores else {})})
         current = _export(policy, folder, base)
-        if len(practice.scores) > LEAST_STEPS and min(practice.scores[-2:]) >= learning.enough:
+        if len(practice.scores) >= LEAST_STEPS and min(practice.scores[-2:]) >= learning.enough:
             break
     return {"samples": seen, "steps": len(history), "history": history}
 
