@@ -63,6 +63,33 @@ def shipped(split: Split) -> list[Example]:
     return parse(file.read_text("utf-8"), f"{split}.jsonl")
 
 
+def scored(split: Literal["train", "dev"]) -> list[Example]:
+    """The shipped examples that have a score alone: whether they direct, and the ideal hint, is not written down."""
+    text = resources.files("claw_local.data").joinpath("judge").joinpath("scored.jsonl").read_text("utf-8")
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        row = json.loads(line)
+        if row["split"] != split:
+            continue
+        for place, (score, kind, message) in enumerate(row["next"], start=1):
+            found.append(
+                Example(
+                    id=f"scored-{number}-{place}",
+                    lang=row["lang"],
+                    reply=row["reply"],
+                    next_role="user",
+                    next=message,
+                    score=score,
+                    directive=False,
+                    question=row["question"],
+                    split=split,
+                    situation=f"scored-{number}",
+                    kind=kind,
+                )
+            )
+    return found
+
+
 def read(path: Path, split: Split | None = None) -> list[Example]:
     """The examples of a file of JSON lines; with a split, only those that say they belong to it.
 

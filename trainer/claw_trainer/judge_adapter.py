@@ -27,9 +27,10 @@ from claw_local.adapters import gguf
 from claw_local.engine.base import Engine
 from claw_local.judge import trained
 from claw_local.judge.calibration import SCORES, VERDICTS
-from claw_local.judge.examples import Example, shipped
+from claw_local.judge.examples import Example, scored, shipped
 
 from .batches import pack, split_by_tokens
+from .padded import PaddedLlama, batch_of, bucket_of
 from .policy import Policy
 
 Progress = Callable[[str], None]
@@ -45,11 +46,12 @@ class Recipe:
 
     rank: int = 8
     alpha: int = 16
-    learning_rate: float = 3e-4
-    epochs: int = 6
-    batch: int = 16
+    learning_rate: float = 5e-4
+    epochs: int = 2
+    batch: int = 32
     smoothing: float = 0.05
     micro_tokens: int = 1024
+    evaluations: int = 2
     seed: int = 0
 
 
@@ -99,12 +101,35 @@ def retype(message: str, dice: random.Random) -> str:
     return message[:1].upper() + message[1:] if message[:1].islower() else message.rstrip(".") + "!"
 
 
-def choice_logprobs(policy: Policy, cases: Sequence[Case]) -> torch.Tensor:
-    """[B, C] log-probabilities of each case's choices among themselves. All cases have the same number of choices."""
-    packed = pack([(case.prompt_ids, case.choices[:1]) for case in cases], policy.device)
-    logits = policy.logits(policy.hidden(packed))  # [B, V]
-    chosen = logits.gather(1, torch.tensor([case.choices for case in cases], device=logits.device))  # [B, C]
-    return chosen.log_softmax(1)
+class Reader:
+    """What the policy says to cases: through `PaddedLlama` where that exists for its architecture."""
+
+    def __init__(self, policy: Policy, *, compiled: bool = False) -> None:
+        self.policy = policy
+        self._padded = PaddedLlama(policy, compiled=compiled) if policy.base.architecture == "llama" else None
+
+    def logprobs(self, cases: Sequence[Case]) -> torch.Tensor:
+        """[B, C] log-probabilities of each case's choices among themselves. All cases have the same choices."""
+        if self._padded is not None:
+            hidden = self._padded.last_hidden([case.prompt_ids for case in cases])  # [B, D]
+            return self._padded.logits(hidden, cases[0].choices).log_softmax(1)
+        packed = pack([(case.prompt_ids, case.choices[:1]) for case in cases], self.policy.device)
+        logits = self.policy.logits(self.policy.hidden(packed))  # [B, V]
+        return logits[:, list(cases[0].choices)].log_softmax(1)
+
+    def groups(self, cases: Sequence[Case], most: int) -> list[list[Case]]:
+        """Micro-batches, each with one set of choices and about one length."""
+        found: list[list[Case]] = []
+        for choices in sorted({case.choices for case in cases}):
+            alike = sorted((case for case in cases if case.choices == choices), key=lambda case: len(case.prompt_ids))
+            if self._padded is None:
+                sizes = split_by_tokens([len(case.prompt_ids) for case in alike], most)
+                found += [[alike[n] for n in group] for group in sizes]
+                continue
+            for bucket in sorted({bucket_of(len(case.prompt_ids)) for case in alike}):
+                held = [case for case in alike if bucket_of(len(case.prompt_ids)) == bucket]
+                found += [held[n : n + batch_of(bucket)] for n in range(0, len(held), batch_of(bucket))]
+        return found
 
 
 def losses_of(logprobs: torch.Tensor, targets: torch.Tensor, smoothing: float) -> torch.Tensor:
@@ -119,7 +144,7 @@ def losses_of(logprobs: torch.Tensor, targets: torch.Tensor, smoothing: float) -
 
 
 def train(
-    policy: Policy,
+    reader: Reader,
     epoch_cases: Callable[[int], Sequence[Case]],
     recipe: Recipe,
     *,
@@ -127,68 +152,75 @@ def train(
     keep: Callable[[], object] | None = None,
     progress: Progress = lambda words: None,
 ) -> list[dict[str, float]]:
-    """Train the policy's LoRA; `keep` is called after each epoch whose `evaluate` is the best so far.
+    """Train the policy's LoRA; `keep` is called after each `evaluate` whose score is the best so far.
+
+    The learning rate rises over 20 steps and falls in a straight line to a fiftieth.
 
     Args:
         epoch_cases: the cases of an epoch, by its number.
     """
     dice = random.Random(recipe.seed)
-    optimiser = torch.optim.AdamW(policy.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
-    total = sum(len(epoch_cases(n)) for n in range(recipe.epochs)) // recipe.batch
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1.0, (step + 1) / 10) * max(0.05, 1 - step / max(1, total))
-    )
+    parameters = reader.policy.parameters()
+    optimiser = torch.optim.AdamW(parameters, lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     history: list[dict[str, float]] = []
     best = float("-inf")
+    started, seen, total_loss = time.perf_counter(), 0, 0.0
     for epoch in range(recipe.epochs):
         cases = list(epoch_cases(epoch))
-        dice.shuffle(cases)
-        started, total_loss = time.perf_counter(), 0.0
-        for start in range(0, len(cases), recipe.batch):
-            batch = sorted(
-                cases[start : start + recipe.batch], key=lambda case: (len(case.choices), len(case.prompt_ids))
-            )
+        groups = reader.groups(cases, recipe.micro_tokens)
+        dice.shuffle(groups)
+        steps = _steps(groups, recipe.batch)
+        stops = {(n + 1) * len(steps) // recipe.evaluations - 1 for n in range(recipe.evaluations)}
+        for place, step in enumerate(steps):
+            share = (epoch + place / len(steps)) / recipe.epochs
+            rate = min(1.0, (epoch * len(steps) + place + 1) / 20) * max(0.02, 1 - share)
+            for settings in optimiser.param_groups:
+                settings["lr"] = recipe.learning_rate * rate
             optimiser.zero_grad(set_to_none=True)
-            for group in _groups(batch, recipe.micro_tokens):
-                targets = torch.tensor([case.target for case in group], device=policy.device)
-                loss = losses_of(choice_logprobs(policy, group), targets, recipe.smoothing).sum() / len(batch)
+            size = sum(len(group) for group in step)
+            for group in step:
+                targets = torch.tensor([case.target for case in group], device=reader.policy.device)
+                loss = losses_of(reader.logprobs(group), targets, recipe.smoothing).sum() / size
                 loss.backward()  # type: ignore[no-untyped-call]
-                total_loss += float(loss.detach()) * len(batch)
-            torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
+                total_loss += float(loss.detach()) * size
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
             optimiser.step()
-            schedule.step()
-        score = evaluate() if evaluate is not None else 0.0
-        history.append(
-            {
-                "epoch": epoch + 1,
-                "loss": round(total_loss / len(cases), 4),
-                "dev": round(score, 4),
-                "seconds": round(time.perf_counter() - started, 1),
-            }
-        )
-        progress(json.dumps(history[-1]))
-        if keep is not None and score > best:
-            best = score
-            keep()
+            seen += size
+            if place % 20 == 19:
+                progress(f"epoch {epoch + 1}, step {place + 1} of {len(steps)}, loss {total_loss / seen:.3f}")
+            if place in stops:
+                score = evaluate() if evaluate is not None else 0.0
+                history.append(
+                    {
+                        "epoch": round(epoch + (place + 1) / len(steps), 2),
+                        "loss": round(total_loss / seen, 4),
+                        "dev": round(score, 4),
+                        "seconds": round(time.perf_counter() - started, 1),
+                    }
+                )
+                progress(json.dumps(history[-1]))
+                seen, total_loss = 0, 0.0
+                if keep is not None and score > best:
+                    best = score
+                    keep()
     return history
 
 
-def _groups(cases: Sequence[Case], most: int) -> list[list[Case]]:
-    """Micro-batches of at most `most` tokens, each with one number of choices."""
-    found: list[list[Case]] = []
-    for count in sorted({len(case.choices) for case in cases}):
-        alike = [case for case in cases if len(case.choices) == count]
-        for group in split_by_tokens([len(case.prompt_ids) for case in alike], most):
-            found.append([alike[n] for n in group])
-    return found
+def _steps(groups: Sequence[list[Case]], batch: int) -> list[list[list[Case]]]:
+    """Micro-batches put together, in order, to optimiser steps of at least `batch` cases."""
+    steps: list[list[list[Case]]] = [[]]
+    for group in groups:
+        if sum(len(held) for held in steps[-1]) >= batch:
+            steps.append([])
+        steps[-1].append(group)
+    return steps if steps[-1] else steps[:-1]
 
 
-@torch.no_grad()
-def accuracy(policy: Policy, cases: Sequence[Case], micro_tokens: int) -> tuple[float, float]:
+def accuracy(reader: Reader, cases: Sequence[Case], micro_tokens: int) -> tuple[float, float]:
     """(share right, mean log-probability of the right answer in nats)."""
     right = total = 0.0
-    for group in _groups(sorted(cases, key=lambda case: len(case.prompt_ids)), micro_tokens):
-        logprobs = choice_logprobs(policy, group)
+    for group in reader.groups(cases, micro_tokens):
+        logprobs = reader.logprobs(group).detach()  # With gradients on: the blocks are compiled once, not twice.
         targets = torch.tensor([case.target for case in group], device=logprobs.device)
         right += float((logprobs.argmax(1) == targets).sum())
         total += float(logprobs.gather(1, targets[:, None]).sum())
@@ -202,7 +234,12 @@ def main() -> None:
     parser.add_argument("--follows", type=Path, help="JSON lines of the second question: hint, reply, follows, split")
     for name, value in Recipe().__dict__.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="how the base is held")
+    parser.add_argument("--compile", action="store_true", help="let torch compile the model; needs a C++ compiler")
+    parser.add_argument("--threads", type=int, default=0, help="torch's threads; 0: as many as it likes")
     options = parser.parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
     recipe = Recipe(**{name: getattr(options, name) for name in Recipe.__dataclass_fields__})
 
     from claw_local.engine.llama_cpp import LlamaCppEngine
@@ -215,8 +252,9 @@ def main() -> None:
     if model is None:
         parser.error("no --model, and the embedded one is not installed")
     engine = LlamaCppEngine.open(model, ModelSettings(), cache_dir=None)
-    told = [example for example in shipped("train") if example.next_role == "user"]
+    told = [example for example in [*shipped("train"), *scored("train")] if example.next_role == "user"]
     held = [example for example in shipped("dev") if example.next_role == "user"]
+    more = scored("dev")
     follows = [json.loads(line) for line in options.follows.read_text("utf-8").splitlines()] if options.follows else []
 
     def second(split: str) -> list[Case]:
@@ -224,29 +262,35 @@ def main() -> None:
 
     second_train, second_dev = second("train"), second("dev")
     dev_cases = [verdict_case(engine, example) for example in held]
+    more_cases = [verdict_case(engine, example) for example in more]
 
     def epoch_cases(epoch: int) -> list[Case]:
         dice = random.Random(recipe.seed * 1000 + epoch)
         return [verdict_case(engine, example, dice=dice) for example in told] + second_train
 
-    policy = Policy(load_base(model), rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed)
+    base = load_base(model, precision=options.precision)
+    policy = Policy(base, rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed)
+    reader = Reader(policy, compiled=options.compile)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "peft"
         measured: dict[str, Any] = {}
 
         def evaluate() -> float:
-            share, likelihood = accuracy(policy, dev_cases, recipe.micro_tokens)
+            share, likelihood = accuracy(reader, dev_cases, recipe.micro_tokens)
             measured.update(dev_accuracy=round(share, 4), dev_logprob=round(likelihood, 4))
             score = likelihood
+            share, likelihood = accuracy(reader, more_cases, recipe.micro_tokens)
+            measured.update(scored_accuracy=round(share, 4), scored_logprob=round(likelihood, 4))
+            score += likelihood
             if second_dev:
-                share, likelihood = accuracy(policy, second_dev, recipe.micro_tokens)
+                share, likelihood = accuracy(reader, second_dev, recipe.micro_tokens)
                 measured.update(follows_accuracy=round(share, 4), follows_logprob=round(likelihood, 4))
                 score += likelihood
             print(json.dumps(measured), flush=True)
             return score
 
         history = train(
-            policy,
+            reader,
             epoch_cases,
             recipe,
             evaluate=evaluate,
@@ -260,7 +304,8 @@ def main() -> None:
         "model": model.name,
         "model_sha256": engine.info.sha256,
         "recipe": recipe.__dict__,
-        "examples": {"train": len(told), "dev": len(held), "follows_train": len(second_train)},
+        "precision": options.precision,
+        "examples": {"train": len(told), "dev": len(held) + len(more), "follows_train": len(second_train)},
         "history": history,
     }
     options.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
