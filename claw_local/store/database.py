@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,12 +151,37 @@ class Database:
             self._back_up(f"before-{known[len(applied)]}")
         with self.write() as db:
             db.conn.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)")
-        for migration in migrations:
-            with self.write() as db:
-                # Looked up again under the write lock: another process may have been quicker.
-                if migration.__name__ not in self._applied():
-                    migration(db)
-                    db.table("migrations").insert({"name": migration.__name__, "applied_at": now()})
+        with self._rebuilding() as rebuilt:
+            for migration in migrations:
+                with self.write() as db:
+                    # Looked up again under the write lock: another process may have been quicker.
+                    if migration.__name__ not in self._applied():
+                        migration(db)
+                        rebuilt(migration.__name__)
+                        db.table("migrations").insert({"name": migration.__name__, "applied_at": now()})
+
+    @contextmanager
+    def _rebuilding(self) -> Iterator[Callable[[str], None]]:
+        """Let whole tables be written anew meanwhile: foreign keys are checked by the function this gives, not at each
+        step, and of the old table nothing stays readable on the disk."""
+
+        def check(name: str) -> None:
+            lost = connection.execute("PRAGMA foreign_key_check").fetchall()
+            if lost:
+                raise StoreError(
+                    f"{self.path} could not be brought up to date ({name}): {len(lost)} rows of {lost[0][0]} point to "
+                    "rows that are gone. Nothing in it was changed; `claw-local doctor` checks it."
+                )
+
+        connection = self.db.conn
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("PRAGMA secure_delete = ON")
+        try:
+            yield check
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.execute("PRAGMA secure_delete = OFF")
+            connection.execute("PRAGMA foreign_keys = ON")
 
     def _applied(self) -> list[str]:
         db = self.db

@@ -1,10 +1,12 @@
 """The schema as an ordered list of named functions, each applied once, in its own transaction.
 
-Never change one that has shipped: add another at the end.
+Never change one that has shipped: add another at the end. Foreign keys are not enforced while one runs, and checked
+before it is kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlite_utils import Database
@@ -188,6 +190,44 @@ def m006_reply_system(db: Database) -> None:
     db.table("messages").add_column("system", str, not_null_default="")
 
 
+def m007_numbers_for_good(db: Database) -> None:
+    # A number that was given once is never given again: what remembers the number of something deleted (an adapter its
+    # lessons, a reply its hints, a file or a script its chat) must never find something else there.
+    for table in _NUMBERED:
+        _never_again(db, table)
+    for table, remembered in _REMEMBERED.items():
+        (highest,) = db.execute(f"select max(n) from (select max(id) n from {table} union all {remembered})").fetchone()
+        if highest:
+            db.conn.execute("delete from sqlite_sequence where name = ?", (table,))
+            db.conn.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, highest))
+
+
+_NUMBERED = ("chats", "messages", "signals", "hints", "adapters", "runs")
+_REMEMBERED = {
+    "messages": "select value from adapters, json_each(iif(json_valid(lineage), lineage, '[]'))",
+    "hints": "select value from messages, json_each(iif(json_valid(hint_ids), hint_ids, '[]'))",
+    "adapters": "select adapter_id from messages union all select parent_id from adapters",
+}
+"""Where the numbers of rows that are gone may still stand, in SQL."""
+
+
+def _never_again(db: Database, table: str) -> None:
+    """Make a table's ids AUTOINCREMENT: SQLite takes no other way than to write the table once more."""
+    (made,) = db.execute("select sql from sqlite_master where type = 'table' and name = ?", [table]).fetchone()
+    made, heads = re.subn(r"^CREATE TABLE\s+\S+", f'CREATE TABLE "{table}_new"', made, count=1)
+    made, keys = re.subn(r"INTEGER PRIMARY KEY(?! AUTOINCREMENT)", "INTEGER PRIMARY KEY AUTOINCREMENT", made, count=1)
+    if not heads or not keys:
+        return
+    beside = "select sql from sqlite_master where tbl_name = ? and type in ('index', 'trigger') and sql is not null"
+    others = [sql for (sql,) in db.execute(beside, [table]).fetchall()]
+    db.conn.execute(made)
+    db.conn.execute(f"insert into {table}_new select * from {table}")
+    db.conn.execute(f"drop table {table}")
+    db.conn.execute(f"alter table {table}_new rename to {table}")
+    for sql in others:
+        db.conn.execute(sql)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_chats,
     m002_signals,
@@ -195,4 +235,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m004_chat_settings,
     m005_history,
     m006_reply_system,
+    m007_numbers_for_good,
 )

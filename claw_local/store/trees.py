@@ -91,7 +91,7 @@ class Trees:
         chats = db.table("chats")
         for row in chats.rows_where("origin = ? and origin_id = ?", [given.origin, given.origin_id]):
             return dict(row)
-        # Numbers are used again: only with its time it is that chat.
+        # Older versions gave numbers again: only with its time it is that chat.
         for row in chats.rows_where("id = ? and created_at = ?", [given.chat_id, given.created_at]):
             return dict(row)
         return None
