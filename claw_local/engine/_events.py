@@ -58,6 +58,21 @@ def events(chunks: Iterable[bytes]) -> Iterator[str]:
         yield "\n".join(data)
 
 
+def bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same chunks, for a reader that keeps what it has of a line, however long that becomes.
+
+    Raises:
+        TooLong: a line does not end.
+    """
+    size = 0
+    for chunk in chunks:
+        last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        size = len(chunk) - 1 - last if last >= 0 else size + len(chunk)
+        if size > LONGEST_LINE:
+            raise TooLong("a line without an end")
+        yield chunk
+
+
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     held = b""
     for chunk in chunks:

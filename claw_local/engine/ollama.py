@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ClawError, EngineError, ModelError
 from ..settings import OllamaSettings
+from ._events import bounded
 from ._line import CONNECT_S, Line, checked_url, client_options, whole
 from ._served import ServedEngine, ServedModel, in_words, offered
 from .base import FinishReason, Generation, Message, ModelInfo
@@ -112,7 +113,7 @@ class OllamaEngine(ServedEngine):
         done = False
         with (
             _errors(self._url, self._name, self._settings),
-            _client(self._url, self._settings.timeout_s, line) as client,
+            _client(self._url, self._settings.timeout_s, line, self._bound) as client,
         ):
             stream = client.chat(
                 self._name,
@@ -131,6 +132,25 @@ class OllamaEngine(ServedEngine):
                     generation.counted = (part.prompt_eval_count or 0, part.eval_count or 0)
             if not done and not line.was_cut:
                 raise EngineError(_broke_off(self._url))
+
+    def _bound(self, response: Response) -> None:
+        """The reply may be as long as it likes, a line of it not; an error is read whole."""
+        import httpx
+
+        if response.status_code != 200:
+            _read_whole(response, self._settings.timeout_s)
+            return
+        _refuse_packed(response)
+
+        class Bounded(httpx.SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                return bounded(stream)
+
+            def close(self) -> None:
+                stream.close()
+
+        stream = cast("SyncByteStream", response.stream)
+        response.stream = Bounded()
 
     def _options(self, generation: Generation) -> dict[str, Any]:
         sampling = generation.sampling
@@ -153,17 +173,26 @@ def _asking(url: str, timeout_s: float) -> Iterator[Client]:
     line = Line()
 
     def read(response: Response) -> None:
-        import httpx
-
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise ValueError("the answer is packed, though none was asked for that way")
-        with closing(cast("SyncByteStream", response.stream)) as stream:
-            body = whole(stream, timeout_s)
-        response.stream = httpx.ByteStream(body)
+        _read_whole(response, timeout_s)
 
     # The client first: importing its package is none of the server's time.
     with _client(url, timeout_s, line, read) as client, line.cut_after(timeout_s):
         yield client
+
+
+def _read_whole(response: Response, timeout_s: float) -> None:
+    import httpx
+
+    _refuse_packed(response)
+    with closing(cast("SyncByteStream", response.stream)) as stream:
+        body = whole(stream, timeout_s)
+    response.stream = httpx.ByteStream(body)
+
+
+def _refuse_packed(response: Response) -> None:
+    # A few packed bytes could unpack to any number of them.
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise ValueError("the answer is packed, though none was asked for that way")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw_local.engine._events import LONGEST_EVENT, LONGEST_LINE, TooLong, events
+from claw_local.engine._events import LONGEST_EVENT, LONGEST_LINE, TooLong, bounded, events
 
 STREAM = (
     ': hello\r\n\r\ndata: {"a": "é\u2028\x85"}\r\n\r\nevent: x\ndata:two\ndata: lines\n\ndata: [DONE]\r\rdata: last'
@@ -33,3 +33,11 @@ def test_an_event_of_ever_more_lines_is_given_up() -> None:
     with pytest.raises(TooLong):
         list(events(line for _ in range(most + 2)))
     assert len(list(events(line + b"\n" for _ in range(most + 2)))) == most + 2, "each event counts for itself"
+
+
+def test_chunks_pass_unchanged_however_many_as_long_as_lines_end() -> None:
+    piece = b"x" * 2**20 + b"\n"
+    assert sum(len(chunk) for chunk in bounded(piece for _ in range(20))) == 20 * len(piece)
+    assert list(bounded([b"a", b"b\nc", b""])) == [b"a", b"b\nc", b""]
+    with pytest.raises(TooLong):
+        list(bounded([b"\n", *(b"x" * 2**20 for _ in range(LONGEST_LINE // 2**20 + 1))]))

@@ -232,3 +232,43 @@ def test_a_list_of_models_that_drips_or_has_no_end_is_given_up(monkeypatch: pyte
         script.pieces, script.pause_s = [" " * 2**20] * 12, 0.0
         with pytest.raises(EngineError, match=r"does not speak as Ollama does .*no end"):
             list_models(OllamaSettings(url=url))
+
+
+class Endless(OLLAMA):
+    """Begins a line of a reply that never ends."""
+
+    def _parts(self, name: str) -> Iterator[bytes]:
+        yield from (b" " * 2**20 for _ in range(64))
+
+
+def test_a_line_of_a_reply_without_an_end_is_given_up() -> None:
+    with serving(Endless) as (url, script):
+        engine = OllamaEngine.open("llama3.2", OllamaSettings(url=url, timeout_s=5.0), context=4096)
+        with pytest.raises(EngineError, match="a line without an end"):
+            answer(engine)
+        assert script.left.wait(2.0), "the rest of it is not read"
+
+
+class Refusing(OLLAMA):
+    def do_POST(self) -> None:
+        if self.path == "/api/show":
+            super().do_POST()
+            return
+        self._begin()
+        self.send_response(500)
+        self.send_header("Content-Length", str(2**30))
+        self.end_headers()
+        try:
+            for _ in range(2**10):
+                self.wfile.write(b" " * 2**20)
+        except OSError:
+            self.close_connection = True
+            self.script.left.set()
+
+
+def test_a_refusal_without_an_end_is_given_up() -> None:
+    with serving(Refusing) as (url, script):
+        engine = OllamaEngine.open("llama3.2", OllamaSettings(url=url, timeout_s=5.0), context=4096)
+        with pytest.raises(EngineError, match="no end"):
+            answer(engine)
+        assert script.left.wait(2.0)
