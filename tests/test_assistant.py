@@ -11,6 +11,7 @@ from claw_local import Assistant
 from claw_local.engine.base import Sampling
 from claw_local.errors import ModelError, NotFoundError, UsageError
 from claw_local.memory import fast
+from claw_local.signals.turns import combine
 
 SHORT = Sampling(max_tokens=12, temperature=0.7, seed=3)
 
@@ -136,11 +137,40 @@ def test_feedback_goes_before_the_judge_and_an_edit_becomes_a_branch(assistant: 
 
 
 def test_asking_again_makes_a_branch_and_scores_the_earlier_reply(assistant: Assistant) -> None:
+    assistant.learn.on()
     answer = assistant.ask("What is steam?", sampling=SHORT)
     again = assistant.regenerate(answer.message_id, sampling=Sampling(max_tokens=12, seed=99)).answer
     assert [message.id for message in assistant.messages(answer.chat_id)][-1] == again.message_id
     (signal,) = assistant.signals([answer.message_id])[answer.message_id]
     assert (signal.source, signal.score) == ("regenerate", -1)
+    before = assistant.learn.status().lessons
+    assistant.feedback(again.message_id, "good")
+    assert assistant.learn.status().lessons == before + 1, "a thumb is a lesson; that one asked again is none by itself"
+    assistant.feedback(answer.message_id, "good")
+    assert combine(assistant.signals([answer.message_id])[answer.message_id])[0] == 1, "a thumb says otherwise"
+    assistant.learn.off()
+
+
+@pytest.mark.parametrize("off", ["everywhere", "in the chat", "for the question"])
+def test_asking_again_leaves_no_mark_where_nothing_may_teach(assistant: Assistant, off: str) -> None:
+    if off == "everywhere":
+        assistant.learn.off()
+    else:
+        assistant.learn.on()
+    answer = assistant.ask("What is fog?", sampling=SHORT, learn=False if off == "for the question" else None)
+    if off == "in the chat":
+        assistant.set_chat(answer.chat_id, learn=False)
+    _ = assistant.regenerate(answer.message_id, sampling=SHORT).answer
+    assert assistant.signals([answer.message_id])[answer.message_id] == []
+    assistant.learn.off()
+
+
+def test_asking_again_after_learning_was_switched_off_marks_nothing(assistant: Assistant) -> None:
+    assistant.learn.on()
+    answer = assistant.ask("What is dew?", sampling=SHORT)
+    assistant.learn.off()
+    _ = assistant.regenerate(answer.message_id, sampling=SHORT).answer
+    assert assistant.signals([answer.message_id])[answer.message_id] == []
 
 
 def test_a_chat_longer_than_the_context_loses_its_oldest_turns_and_says_so(tmp_path: Path, model_path: Path) -> None:

@@ -36,13 +36,15 @@ class Samples:
             return [SampleRecord(**{k: v for k, v in row.items() if k != "created_at"}) for row in rows]
 
     def count_waiting(self) -> int:
-        """Replies with a lesson (a score other than 0, or a hint) that no accepted run has used yet."""
+        """Replies with a lesson (a score other than 0, or a hint) that no accepted run has used yet. That another reply
+        was asked for is no lesson by itself: it says nothing of what should have been different."""
         query = """
             select count(distinct signals.message_id) from signals
             join messages on messages.id = signals.message_id
             join chats on chats.id = messages.chat_id
             left join samples on samples.message_id = messages.id
             where signals.state = 'active' and (signals.score != 0 or signals.hint != '')
+            and signals.source != 'regenerate'
             and messages.learn = 1 and chats.learn = 1 and chats.deleted_at = ''
             and messages.state = 'done' and length(messages.response_ids) > 0
             and coalesce(samples.times_used, 0) = 0

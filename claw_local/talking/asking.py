@@ -94,17 +94,18 @@ class Asking(Opened):
         adapter: AdapterChoice = None,
         memory: bool = True,
     ) -> Reply:
-        """Answer the same message once more, as a new branch; the earlier reply counts as not wanted."""
+        """Answer the same message once more, as a new branch. Where the chat may teach, the earlier reply counts as not
+        wanted; else nothing is noted about it."""
         old = self.store.messages.get(message_id)
         if old.role != "assistant" or old.parent_id is None:
             raise UsageError("Only a reply of the assistant can be asked for again.")
         choices = self._choices(model, sampling, adapter, memory)
         record = self.chat(old.chat_id)
-        if old.state == "done":
+        teaching = self._teaching_again(record, old.parent_id)
+        if old.state == "done" and teaching == "yes" and self.store.messages.teaching_of(message_id) != "never":
+            self.store.messages.let_teach(message_id)
             self.store.signals.add(message_id, "regenerate", -1)
-        user_id, reply_id = self.store.messages.begin_turn(
-            record.id, None, parent_id=old.parent_id, learn=self._teaching_again(record, old.parent_id)
-        )
+        user_id, reply_id = self.store.messages.begin_turn(record.id, None, parent_id=old.parent_id, learn=teaching)
         return self._reply(record, user_id, reply_id, choices, lambda: None)
 
     def edit_question(
