@@ -13,6 +13,7 @@ from ..errors import UsageError
 from ..signals.attached import Attachment, compose
 from . import complete
 from .common import harmless, print_json
+from .hints import say_made_room
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
@@ -63,6 +64,7 @@ def ask(
         raise UsageError("Standard output is closed, so there is nowhere to put the answer.")
     text = _question(question or [])
     with Assistant.open(model=model) as assistant:
+        hints = assistant.hints.list()
         if model and chat is None:
             _must_be_there(assistant, model)
         reply = assistant.stream(
@@ -107,6 +109,7 @@ def ask(
         sys.stdout.flush()
         # The answer is out. What the question says about the answer before it is read now.
         assistant.wait_judged()
+        say_made_room(hints, assistant.hints.list())
 
 
 def as_json(answer: Any) -> dict[str, Any]:

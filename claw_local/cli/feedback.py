@@ -10,6 +10,7 @@ import typer
 
 from ..errors import UsageError
 from .common import JSON_OPTION, print_json
+from .hints import say_made_room
 
 
 def feedback(
@@ -36,8 +37,10 @@ def feedback(
             raise UsageError("The answer as it should have been is empty. Write it, or leave --edit out.")
         text = text.rstrip("\n")
     with Assistant.open() as assistant:
+        hints = assistant.hints.list()
         signal = assistant.feedback(message, cast(Literal["good", "bad"] | None, verdict), hint=hint, edit=text)
         teaches = assistant.store.messages.get(message).learn
+        say_made_room(hints, assistant.hints.list())
     if json_output:
         print_json(signal)
     else:

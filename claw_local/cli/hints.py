@@ -146,4 +146,21 @@ def _gone(before: dict[int, Hint], after: list[Hint]) -> list[Hint]:
 
 def _say_replaced(gone: list[Hint]) -> None:
     for old in gone:
-        typer.echo(f"It replaces hint {old.id}, which is off now: {short(old.text)}")
+        typer.echo(f"It replaces {called(old)}, which is off now (claw-local hints on {old.id}): {short(old.text)}")
+
+
+def say_made_room(before: list[Hint], after: list[Hint]) -> None:
+    """Say on standard error which hints a newer one has switched off."""
+    from ..memory.fast import made_room
+
+    for old, new in made_room(before, after):
+        typer.echo(
+            f"Hint {new.id} ({short(new.text)}) replaces {called(old)}, which is off now "
+            f"(claw-local hints on {old.id}): {short(old.text)}",
+            err=True,
+        )
+
+
+def called(hint: Hint) -> str:
+    """A hint by its number, and whether the person added it outright."""
+    return f"hint {hint.id}, your own" if hint.message_id is None else f"hint {hint.id}"

@@ -101,6 +101,19 @@ def replaces(new: str, old: str) -> bool:
     return len(mine & theirs) >= SAME_WISH * len(mine | theirs) if mine | theirs else False
 
 
+def made_room(before: Sequence[Hint], after: Sequence[Hint]) -> list[tuple[Hint, Hint]]:
+    """Which hints that stood in prompts are off now, each with the newer one that took its place: nobody's wish is
+    switched off without a word.
+
+    Args:
+        before, after: the active hints then and now.
+    """
+    kept, known = {hint.id for hint in after}, {hint.id for hint in before}
+    arrived = [hint for hint in after if hint.id not in known]
+    gone = (hint for hint in before if hint.id not in kept)
+    return [(old, new) for old in gone if (new := next((one for one in arrived if replaces(one.text, old.text)), None))]
+
+
 def _says_all_of(old: str, new: str) -> bool:
     checks = infer_checks([new])
     return bool(checks) and set(checks) <= set(infer_checks([old]))

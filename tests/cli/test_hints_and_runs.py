@@ -47,11 +47,18 @@ def test_a_hint_is_switched_off_and_on_again(home: Paths, capsys: pytest.Capture
 def test_a_replaced_hint_is_named_and_can_come_back(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["hints", "add", "At most two sentences, please."]) == 0
     assert run(["hints", "add", "At most four sentences, please."]) == 0
-    assert "replaces hint 1" in capsys.readouterr().out
+    assert "replaces hint 1, your own, which is off now (claw-local hints on 1)" in capsys.readouterr().out
     assert list(hints(capsys)) == [2]
     assert run(["hints", "on", "1"]) == 0
     assert "replaces hint 2" in capsys.readouterr().out
     assert list(hints(capsys)) == [1]
+
+
+def test_feedback_says_which_of_your_hints_it_switches_off(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    reply = answered(home)
+    assert run(["hints", "add", "At most two sentences, please."]) == 0
+    assert run(["feedback", str(reply), "bad", "--hint", "At most four sentences, please."]) == 0
+    assert "replaces hint 1, your own, which is off now (claw-local hints on 1): At most two" in capsys.readouterr().err
 
 
 def test_a_hint_that_says_no_more_than_another_comes_back_all_the_same(
