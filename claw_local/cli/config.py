@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ import typer
 
 from ..errors import SettingsError, UsageError
 from . import complete
-from .common import JSON_OPTION, print_json, print_table
+from .common import JSON_OPTION, harmless, print_json, print_table
 
 if TYPE_CHECKING:
     from ..settings_file import Setting
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="The settings: what there is to set, and setting it.", no_args_is_help=True)
 KEY = typer.Argument(..., help="A setting's name, such as model.path.", autocompletion=complete.setting_names)
 
+NARROWEST = 30
 _FROM = {"default": "", "file": "set in the file", "environment": "set in the environment"}
 
 
@@ -42,8 +45,10 @@ def show_all(
         print_json({"settings": settings})
     elif not settings:
         typer.echo("Every setting is at its default.")
-    else:
+    elif not sys.stdout.isatty():
         print_table([_row(setting) for setting in settings])
+    else:
+        _print_for_people(settings)
 
 
 @app.command()
@@ -148,6 +153,33 @@ def _open_editor(file: Path) -> None:
         ) from error
     if status:
         raise SettingsError(f"The editor {command[0]} ended with status {status}. Nothing was changed.")
+
+
+def _print_for_people(settings: Sequence[Setting]) -> None:
+    """Name and value on a line, the meaning below it; the sections apart. Nothing is wider than the terminal."""
+    from rich.cells import cell_len, set_cell_size
+
+    from ..settings_file import shown
+
+    width = max(shutil.get_terminal_size().columns - 1, NARROWEST)
+    section = ""
+    for setting in settings:
+        if section and setting.key.partition(".")[0] != section:
+            typer.echo("")
+        section = setting.key.partition(".")[0]
+        where = _FROM[setting.origin]
+        default = "" if setting.value == setting.default else f"default {shown(setting.default)}"
+        notes = ", ".join(filter(None, [where, default]))
+        value = f" = {_lined(shown(setting.value))}"
+        room = max(width - len(setting.key), 1)
+        value = value if cell_len(value) <= room else set_cell_size(value, room - 1).rstrip() + "…"
+        typer.echo(typer.style(setting.key, bold=True) + value)
+        about = f"{setting.doc} ({notes})" if notes else setting.doc
+        typer.echo(textwrap.fill(_lined(about), width, initial_indent="    ", subsequent_indent="    "))
+
+
+def _lined(text: str) -> str:
+    return " ".join(harmless(text).split())
 
 
 def _row(setting: Setting) -> tuple[str, ...]:

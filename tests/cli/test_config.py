@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from claw_local.cli.main import run
 from claw_local.paths import Paths
@@ -48,6 +50,22 @@ def test_the_list_says_what_each_setting_means(home: Paths, capsys: pytest.Captu
     assert run(["config", "list"]) == 0
     shown = capsys.readouterr().out
     assert "sampling.top_k" in shown and "likeliest tokens" in shown
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_on_a_terminal_the_list_fits_its_width(
+    home: Paths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    assert run(["config", "set", "model.system", "Wide words: 日本語 " + "and many of them " * 20]) == 0
+    capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run(["config", "list"]) == 0
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert max(map(cell_len, lines)) < columns
+    assert "sampling.top_k = 40" in lines
+    assert any(line.startswith("model.system = ") and line.endswith("…") for line in lines)
+    assert any(line.startswith("    ") and "set in the file" in line for line in lines)
 
 
 @pytest.mark.parametrize(
