@@ -6,15 +6,41 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. `--version` answers before anything else is imported."""
+    """Run the command line. `--version` answers before anything else is imported, and `chat` alone is on the screen
+    before the other commands are known."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         from . import __version__
 
         print(f"claw-local {__version__}")
         return
+    if sys.argv[1:] == ["chat"] and sys.stdin.isatty() and sys.stdout.isatty():
+        sys.exit(_chat())
     from .cli.main import run
 
     sys.exit(run(sys.argv[1:]))
+
+
+def _chat() -> int:
+    """As `cli.chat` without options."""
+    from claw_app import run
+
+    from .errors import ClawError
+
+    try:
+        return run()
+    except ClawError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except Exception as error:
+        print(
+            f"Something unexpected went wrong: {error!r}. `claw-local doctor` checks the set-up; "
+            "`claw-local --debug chat` shows where it happened.",
+            file=sys.stderr,
+        )
+        return 1
 
 
 if __name__ == "__main__":

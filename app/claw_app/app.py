@@ -7,8 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
 from textual.app import App, SystemCommand
@@ -18,18 +17,17 @@ from textual.screen import Screen
 from claw_local.errors import ClawError
 
 from .background import Background
-from .commands import COMMANDS
-from .screens.ask import Confirm
-from .screens.chat import ChatScreen
-from .screens.help import Help
+from .screens.front import Front
+from .styles import CHAT
 from .text import clean
 from .themes import DARK, LIGHT, Look, variable_defaults
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
 
+    from .screens.chat import ChatScreen
+
 T = TypeVar("T")
-_STYLES = Path(__file__).parent / "styles"
 _TWICE_S = 2.0
 _TIDY_S = 0.5
 
@@ -42,17 +40,11 @@ class ClawApp(App[None]):
         chat_id: the chat to open first; None opens a new one.
         debug: let unexpected errors through with their traceback.
         look: the themes there are, and the chosen one.
+        front: paint the chat's frame before the chat is put together, which takes longer.
     """
 
     TITLE = "claw-local"
-    CSS_PATH: ClassVar[list[str | PurePath]] = [
-        _STYLES / "chat.tcss",
-        _STYLES / "messages.tcss",
-        _STYLES / "dialogs.tcss",
-        _STYLES / "chats.tcss",
-        _STYLES / "learned.tcss",
-        _STYLES / "plain.tcss",
-    ]
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-tall")]  # noqa: RUF012
     CLOSE_TIMEOUT = 0.5
 
     def __init__(
@@ -62,13 +54,19 @@ class ClawApp(App[None]):
         chat_id: int | None = None,
         debug: bool = False,
         look: Look | None = None,
+        front: bool = False,
     ) -> None:
         # Without colours (NO_COLOR) means without any, not in shades of grey: styles/plain.tcss shows what is chosen.
-        super().__init__(ansi_color=True if os.environ.get("NO_COLOR") else None)
+        super().__init__(
+            ansi_color=True if os.environ.get("NO_COLOR") else None,
+            # Of a default screen, Textual does not read the styles itself.
+            css_path=None if front else list(CHAT),
+        )
         self.look = look if look is not None else Look()
         self.background = Background()
         self.watcher = Background()
         self.debug_errors = debug
+        self._front = front
         self.opening_error: BaseException | None = None
         self.loaded = False
         self.leaving = False
@@ -82,10 +80,17 @@ class ClawApp(App[None]):
     @property
     def main(self) -> ChatScreen:
         """The chat's screen, also while a dialog covers it."""
+        from .screens.chat import ChatScreen
+
         return next(screen for screen in self.screen_stack if isinstance(screen, ChatScreen))
 
     def get_default_screen(self) -> Screen[Any]:
-        """The chat is the first screen, so that it is the first thing painted."""
+        """The chat is the first screen, or its frame."""
+        return Front(self._chat_screen) if self._front else self._chat_screen()
+
+    def _chat_screen(self) -> ChatScreen:
+        from .screens.chat import ChatScreen
+
         return ChatScreen(self._first_chat)
 
     def on_load(self) -> None:
@@ -190,6 +195,7 @@ class ClawApp(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything in the table of commands, every chat, and Textual's own."""
+        from .commands import COMMANDS
 
         for command in COMMANDS:
             yield SystemCommand(
@@ -208,6 +214,8 @@ class ClawApp(App[None]):
 
     def action_help(self) -> None:
         """Show all keys."""
+        from .screens.help import Help
+
         self.push_screen(Help())
 
     def action_toggle_theme(self) -> None:
@@ -233,6 +241,8 @@ class ClawApp(App[None]):
             self._leave()
 
     async def _ask_and_leave(self) -> None:
+        from .screens.ask import Confirm
+
         question = "A training run is on. If you quit now, it stops; the lessons stay for the next one."
         if await self.push_screen_wait(Confirm(question, "Quit", "Stay")):
             self._leave()

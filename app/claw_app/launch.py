@@ -49,7 +49,7 @@ def launch(
 
         return Assistant.open(home, model=model, settings=settings)
 
-    app = ClawApp(open_assistant, chat_id=chat_id, debug=debug, look=Look(locate(home)))
+    app = ClawApp(open_assistant, chat_id=chat_id, debug=debug, look=Look(locate(home)), front=True)
     app.run()
     return leave(app.take_assistant(), app.return_code or 0, app.opening_error)
 

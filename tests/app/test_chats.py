@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,14 @@ from claw_app.commands import COMMANDS, key_names
 from claw_app.screens.ask import AskLine
 from claw_app.screens.export import Export
 from claw_app.screens.help import Help
-from claw_app.widgets.bubbles import Bubble, Question
+from claw_app.widgets.bubbles import Question
 from claw_app.widgets.top_bar import TopBar
 from claw_app.widgets.welcome import Welcome
 from claw_local.errors import EngineError
-
-Until = Callable[..., Any]
-
-
-async def say(pilot: Any, app: ClawApp, words: str, until: Until) -> Bubble:
-    app.main.composer.text = words
-    await pilot.press("enter")
-    await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
-    return app.main.transcript.replies()[-1]
+from tests.app.driving import Until, said, say
 
 
-def shown(app: ClawApp) -> list[str]:
+def listed(app: ClawApp) -> list[str]:
     return [str(option.prompt) for option in app.main.chats.options if not option.disabled]
 
 
@@ -84,10 +75,6 @@ async def test_a_chat_is_renamed(app: ClawApp, scripted: Any, until: Until) -> N
         await until(pilot, lambda: app.main.chats.titles()[0][1] == "hello!")
 
 
-def said(app: ClawApp) -> list[str]:
-    return [notification.message for notification in app._notifications]
-
-
 async def test_the_filter_finds_titles_with_letters_left_out_and_enter_opens_the_best(
     app: ClawApp, scripted: Any, until: Until
 ) -> None:
@@ -96,14 +83,14 @@ async def test_the_filter_finds_titles_with_letters_left_out_and_enter_opens_the
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, app.main.chats.titles)
         await pilot.press("ctrl+o", "slash", *"begn")
-        await until(pilot, lambda: shown(app) == ["Bread for beginners", "Search the messages …"])
+        await until(pilot, lambda: listed(app) == ["Bread for beginners", "Search the messages …"])
         await pilot.press(*["backspace"] * 4, *"prs")
-        await until(pilot, lambda: shown(app) == ["[red]Paris[/] in spring", "Search the messages …"])
+        await until(pilot, lambda: listed(app) == ["[red]Paris[/] in spring", "Search the messages …"])
         await pilot.press("enter")
         await until(pilot, lambda: str(app.main.top.query_one("#title").render()) == "[red]Paris[/] in spring")
         assert app.main.composer.has_focus
         assert len(app.main.chats.titles()) == 3
-        await until(pilot, lambda: len(shown(app)) == 3)
+        await until(pilot, lambda: len(listed(app)) == 3)
 
 
 async def test_esc_in_the_filter_shows_every_chat_again(app: ClawApp, scripted: Any, until: Until) -> None:
@@ -111,9 +98,9 @@ async def test_esc_in_the_filter_shows_every_chat_again(app: ClawApp, scripted: 
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, app.main.chats.titles)
         await pilot.press("ctrl+o", "slash", *"zzz")
-        await until(pilot, lambda: shown(app) == ["Search the messages …"])
+        await until(pilot, lambda: listed(app) == ["Search the messages …"])
         await pilot.press("escape")
-        await until(pilot, lambda: shown(app) == ["eggs"])
+        await until(pilot, lambda: listed(app) == ["eggs"])
         assert app.main.chats.has_focus
 
 
@@ -124,7 +111,7 @@ async def test_a_filter_that_could_take_forever_is_answered_at_once(app: ClawApp
         started = time.perf_counter()
         app.main.chats.narrow("a" * 20)
         assert time.perf_counter() - started < 0.2
-        assert shown(app) == ["Search the messages …"]
+        assert listed(app) == ["Search the messages …"]
 
 
 async def test_an_archived_chat_leaves_the_list_and_is_there_on_demand(
@@ -135,14 +122,14 @@ async def test_an_archived_chat_leaves_the_list_and_is_there_on_demand(
         await pilot.press("ctrl+n")
         await say(pilot, app, "put away", until)
         await app.main.run_action("archive_chat")
-        await until(pilot, lambda: shown(app) == ["keep", "▸ Archived  1"])
+        await until(pilot, lambda: listed(app) == ["keep", "▸ Archived  1"])
         assert [chat.title for chat in scripted.chats(archived=True)] == ["put away"]
         await until(pilot, lambda: "archived" in str(app.main.top.query_one("#special").render()))
         app.main.chats.focus()
         await pilot.press("end", "enter")
-        await until(pilot, lambda: shown(app) == ["keep", "▾ Archived  1", "put away"])
+        await until(pilot, lambda: listed(app) == ["keep", "▾ Archived  1", "put away"])
         await pilot.press("end", "a")
-        await until(pilot, lambda: shown(app) == ["put away", "keep"])
+        await until(pilot, lambda: listed(app) == ["put away", "keep"])
 
 
 async def test_a_copy_goes_on_by_itself(app: ClawApp, scripted: Any, until: Until) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ from textual.widgets import Input, Select
 from claw_app.app import ClawApp
 from claw_app.screens.compare import CompareScreen
 from claw_app.widgets.bubbles import Bubble
-
-Until = Callable[..., Any]
+from tests.app.driving import Until, said
 
 
 @pytest.fixture
@@ -25,10 +23,6 @@ def adapter(scripted: Any, tmp_path: Path) -> int:
         parent_id=0, model_sha256="0" * 64, architecture="llama", gguf_path=str(file), state="active"
     )
     return int(record.id)
-
-
-def said(app: ClawApp) -> str:
-    return "\n".join(note.message for note in app._notifications)
 
 
 def note(app: ClawApp) -> str:

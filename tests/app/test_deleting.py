@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,14 +11,7 @@ from claw_app.widgets.bubbles import Question
 from claw_app.widgets.undo_line import UndoLine
 from claw_app.widgets.welcome import Welcome
 from claw_local.errors import NotFoundError
-
-Until = Callable[..., Any]
-
-
-async def say(pilot: Any, app: ClawApp, words: str, until: Until) -> None:
-    app.main.composer.text = words
-    await pilot.press("enter")
-    await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
+from tests.app.driving import Until, say
 
 
 def undo_line(app: ClawApp) -> str:

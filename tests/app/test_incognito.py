@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Notice, Question
 from claw_app.widgets.welcome import Welcome
+from tests.app.driving import Until, say
 
-Until = Callable[..., Any]
 SECRET = "the violet umbrella"
-
-
-async def say(pilot: Any, app: ClawApp, words: str, until: Until) -> None:
-    app.main.composer.text = words
-    await pilot.press("enter")
-    await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
 
 
 async def go_incognito(pilot: Any, app: ClawApp, until: Until) -> None:

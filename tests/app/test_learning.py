@@ -17,8 +17,8 @@ from claw_local.idle.job import LearnResult, Progress
 from claw_local.idle.learning import Learning, LearnStatus
 from claw_local.store import Hint
 from claw_local.store import Run as StoredRun
+from tests.app.driving import Until, said
 
-Until = Callable[..., Any]
 RESULT = LearnResult(
     adapter=3, accepted=True, reason="It follows your hints better.", samples=12, steps=8, seconds=61.2, gate={}
 )
@@ -51,12 +51,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     started.go.set()
 
 
-def said(app: ClawApp) -> str:
-    return "\n".join(f"{note.title}: {note.message}" for note in app._notifications)
-
-
 async def test_f5_shows_progress_and_then_the_result(app: ClawApp, run: Run, until: Until) -> None:
     async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.query(LearnBar))
         bar = app.main.query_one(LearnBar)
         assert not bar.display
         await pilot.press("f5")
@@ -112,6 +109,7 @@ async def test_a_run_of_another_program_is_shown_and_f5_says_that_it_cannot_stop
     run_id = scripted.store.runs.begin()
     scripted.store.runs.progress(run_id, "training", 0.25, "step 2 of 8")
     async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.query(LearnBar))
         bar_line = app.main.query_one(LearnBar)
         await until(pilot, lambda: bar_line.display)
         assert "step 2 of 8" in str(bar_line.query_one("#phase").render())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,8 +13,8 @@ from claw_app.screens.learning_view import LearningView
 from claw_app.screens.report import Report
 from claw_app.widgets.learned import RowList, ScorePanel, by_day, changes, in_words, rolling
 from claw_local.signals.scores import Scored
+from tests.app.driving import Until, said, say
 
-Until = Callable[..., Any]
 GATE = {
     "probes": 18,
     "held_out": 4,
@@ -64,10 +63,6 @@ async def opened(pilot: Any, app: ClawApp, until: Until) -> LearningView:
 
 def rows(view: LearningView, name: str) -> list[str]:
     return [str(option.prompt) for option in view.query_one(f"#{name}", RowList).options]
-
-
-def said(app: ClawApp) -> str:
-    return "\n".join(note.message for note in app._notifications)
 
 
 async def test_one_key_shows_score_hints_runs_and_adapters(app: ClawApp, taught: Any, until: Until) -> None:
@@ -180,3 +175,31 @@ def test_the_curve_is_a_rolling_mean_that_notes_where_the_adapter_changed() -> N
     assert "Of the last 3 replies" in str(in_words(scored))
     assert "No reply has a mark yet" in str(in_words([]))
     assert str(by_day([])) == ""
+
+
+async def test_a_hint_that_makes_room_for_another_is_named(app: ClawApp, scripted: Any, until: Until) -> None:
+    mine = scripted.hints.add("At most two sentences, please.")
+    scripted.hints.off(mine.id)
+    scripted.hints.add("At most four sentences, please.")
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = await opened(pilot, app, until)
+        await pilot.press("2", "down")
+        assert "At most two" in str(view.query_one("#hints", RowList).highlighted_option.prompt)
+        await pilot.press("space")
+        await until(pilot, lambda: "“At most four sentences, please.”, which you had added yourself," in said(app))
+        assert "“At most two sentences, please.” took its place" in said(app)
+        await pilot.press("space")
+        await pilot.pause(0.1)
+        assert said(app).count("took its place") == 1, "what the person switches off outright needs no word"
+
+
+async def test_a_hint_the_person_added_is_never_dropped_for_a_new_one_without_a_word(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    scripted.hints.add("At most two sentences, please.")
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.state)
+        await say(pilot, app, "hello", until)
+        app.main.composer.text = "/hint At most four sentences, please."
+        await pilot.press("enter")
+        await until(pilot, lambda: "“At most two sentences, please.”, which you had added yourself," in said(app))

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from textual import events
-from textual.widgets._toast import Toast, ToastRack
 
 from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Question
-
-Until = Callable[..., Any]
-
-
-async def send(pilot: Any, app: ClawApp, words: str) -> None:
-    app.main.composer.text = words
-    await pilot.press("enter")
+from tests.app.driving import Until, send
 
 
 def long_chat(assistant: Any, number: int) -> Any:
@@ -150,24 +142,3 @@ async def test_keys_typed_while_a_hundred_tokens_a_second_stream_all_arrive(
         bubble = app.main.transcript.replies()[0]
         assert bubble.body.source == bubble.raw == text
         assert len(bubble.body.codes) == 1
-
-
-async def test_notifications_never_cover_the_line_that_is_being_written(
-    app: ClawApp, scripted: Any, until: Until
-) -> None:
-    scripted.engine.script, scripted.engine.pause_s = ["A line of text.\n\n"] * 200, 0.2
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await send(pilot, app, "hi")
-        await until(pilot, lambda: app.main.live and app.main.live.text)
-        app.say("A notification that stays. " * 4, timeout=30)
-        rack = next(child for child in app.main.children if isinstance(child, ToastRack))
-        low: set[bool] = set()
-        for _ in range(60):
-            await pilot.pause(0.05)
-            line = app.main.transcript.replies()[-1].region.intersection(app.main.transcript.region).bottom - 1
-            toasts = [child for child in rack.walk_children() if isinstance(child, Toast) and child.region]
-            assert not any(toast.region.y <= line < toast.region.bottom for toast in toasts)
-            low |= {toast.region.y > line for toast in toasts}
-        assert low == {True, False}  # first below the text, then above it
-        await pilot.press("escape")
-        await until(pilot, lambda: not app.main.sending)

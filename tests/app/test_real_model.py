@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,8 +10,7 @@ from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Question
 from claw_local.assistant import Assistant
 from claw_local.settings import Settings
-
-Until = Callable[..., Any]
+from tests.app.driving import Until, send
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +21,6 @@ def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
     settings.model.threads = 1
     with Assistant.open(tmp_path_factory.mktemp("home"), settings=settings) as opened:
         yield opened
-
-
-async def send(pilot: Any, app: ClawApp, words: str) -> None:
-    app.main.composer.text = words
-    await pilot.press("enter")
 
 
 async def test_a_question_asked_before_the_model_is_loaded_gets_its_reply(assistant: Assistant, until: Until) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from claw_app.app import ClawApp
@@ -10,34 +9,13 @@ from claw_app.screens.why import WhyScreen
 from claw_app.widgets.bubbles import Bubble, Question
 from claw_app.widgets.editor import Editor
 from claw_local.errors import EngineError
-
-Until = Callable[..., Any]
-
-
-async def say(pilot: Any, app: ClawApp, words: str, until: Until) -> Bubble:
-    app.main.composer.text = words
-    await pilot.press("enter")
-    await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
-    return app.main.transcript.replies()[-1]
-
-
-def shown(app: ClawApp) -> list[str]:
-    return [
-        widget.raw for widget in app.main.query("Question, Bubble").results() if isinstance(widget, Question | Bubble)
-    ]
-
-
-def said(app: ClawApp) -> str:
-    return "\n".join(note.message for note in app._notifications)
-
-
-def foot(bubble: Bubble) -> str:
-    return str(bubble.query_one(".foot").render())
+from tests.app.driving import Until, foot, said, say, shown
 
 
 async def test_asking_again_begins_a_branch_and_the_arrows_walk_between_versions(
     app: ClawApp, scripted: Any, until: Until
 ) -> None:
+    scripted.learn.on()
     async with app.run_test() as pilot:
         first = await say(pilot, app, "hello", until)
         scripted.engine.script = ["Another ", "one."]
@@ -46,6 +24,7 @@ async def test_asking_again_begins_a_branch_and_the_arrows_walk_between_versions
         await until(pilot, lambda: shown(app) == ["hello", "Another one."] and not app.main.sending)
         await until(pilot, lambda: "2/2" in foot(app.main.transcript.replies()[0]))
         assert [signal.score for signal in scripted.signals([first.message_id])[first.message_id]] == [-1]
+        assert scripted.learn.status().lessons == 0, "it is no correction: it does not say what should be different"
         app.main.transcript.replies()[0].focus()
         await pilot.press("left")
         await until(pilot, lambda: shown(app) == ["hello", "Hello **there**."])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from textual.widgets import OptionList
@@ -10,8 +9,7 @@ from textual.widgets import OptionList
 from claw_app.app import ClawApp
 from claw_app.screens.search import Search
 from claw_app.widgets.bubbles import Bubble, Question
-
-Until = Callable[..., Any]
+from tests.app.driving import Until, said, shown
 
 
 def results(app: ClawApp) -> list[str]:
@@ -119,3 +117,22 @@ async def test_slash_search_takes_its_words_along(app: ClawApp, scripted: Any, u
         app.main.composer.text = "/search umbrella"
         await pilot.press("enter")
         await until(pilot, lambda: len(results(app)) == 1)
+
+
+async def test_a_hit_on_another_version_is_shown_and_said(app: ClawApp, scripted: Any, until: Until) -> None:
+    scripted.engine.script = ["An umbrella."]
+    first = scripted.ask("What keeps rain off?")
+    scripted.engine.script = ["A roof."]
+    _ = scripted.regenerate(first.message_id).answer
+    async with app.run_test() as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await app.main.go_to(first.chat_id)
+        await until(pilot, lambda: shown(app) == ["What keeps rain off?", "A roof."])
+        await app.main.go_to(first.chat_id, app.main.transcript.replies()[0].message_id)
+        assert "another version" not in said(app), "it is on the branch that is shown"
+        await open_search(pilot, app, until)
+        await pilot.press(*"umbrella")
+        await until(pilot, lambda: len(results(app)) == 1)
+        await pilot.press("enter")
+        await until(pilot, lambda: shown(app) == ["What keeps rain off?", "An umbrella."])
+        assert "another version of the chat" in said(app)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,11 @@ from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Bubble, Notice, Question
 from claw_app.widgets.welcome import Welcome
 from claw_local.errors import EngineError, ModelError, NotFoundError, StoreError
-
-Until = Callable[..., Any]
-
-
-async def send(pilot: Any, app: ClawApp, words: str) -> None:
-    app.main.composer.text = words
-    await pilot.press("enter")
+from tests.app.driving import Until, said, send
 
 
 def notes(app: ClawApp) -> list[str]:
     return [str(notice.render()) for notice in app.main.query(Notice)]
-
-
-def said(app: ClawApp) -> list[str]:
-    return [notification.message for notification in app._notifications]
 
 
 async def test_the_first_start_says_what_it_is_in_four_lines(app: ClawApp, scripted: Any, until: Until) -> None:
@@ -105,7 +94,7 @@ async def test_a_second_message_waits_in_the_field_until_the_reply_is_there(
         await send(pilot, app, "two")
         await pilot.pause()
         assert app.main.composer.text == "two"
-        assert any("Esc stops it" in words for words in said(app))
+        assert "Esc stops it" in said(app)
         await pilot.press("escape")
         await until(pilot, lambda: not app.main.sending)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import signal
 import sys
@@ -23,6 +24,8 @@ from claw_local.errors import UsageError
 from claw_local.signals.attached import own_words
 
 Until = Callable[..., Any]
+
+_ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 async def test_enter_sends_and_empties_the_field(app: ClawApp, scripted: Any, until: Until) -> None:
@@ -247,7 +250,7 @@ def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path:
         assert (tmp_path / "seen").read_text() == "draft"
         # What the editor saved is in the field: Enter carries the command out, which says what is missing.
         wait_for(lambda: b"/rename edited" in screen, b"")
-        wait_for(lambda: b"still empty" in screen, b"\r")
+        wait_for(lambda: b"still empty" in _ESCAPES.sub(b"", screen), b"\r")
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

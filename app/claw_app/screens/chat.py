@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.lazy import Lazy
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
@@ -17,19 +18,23 @@ from textual.widgets import Footer, Input, TextArea
 
 from ..branch import Branch
 from ..commands import bindings
+from ..styles import CHAT
 from ..widgets.bubbles import Bubble
-from ..widgets.chat_list import ChatList, Sidebar
+from ..widgets.chat_list import Sidebar
 from ..widgets.composer import Composer
+from ..widgets.foot import Foot
 from ..widgets.learn_bar import LearnBar
 from ..widgets.status_line import StatusLine
 from ..widgets.top_bar import TopBar
 from ..widgets.transcript import Transcript
 from ..widgets.undo_line import UndoLine
+from ..words import WIDE
 from .branches import BranchActions
 from .chats import ChatActions
 from .compare import CompareActions
 from .drafts import Drafts
 from .first_start import FirstStart
+from .incognito import INCOGNITO, IncognitoActions
 from .learning import LearningActions
 from .replies import ReplyActions
 from .talking import Talking
@@ -42,13 +47,12 @@ if TYPE_CHECKING:
     from ..app import ClawApp
 
 STATUS_EVERY_S = 2.0
-WIDE = 100
 DAY_S = 86_400
 LISTED = 1000
 """Most chats in the list; search finds those beyond it."""
-INCOGNITO = (
-    "Incognito. Nothing said here is stored or learned from, and it is gone when you leave this chat. "
-    "The assistant is the one you know: its adapter and your hints are in use."
+ELSEWHERE = (
+    "This was said on another version of the chat, which is shown from now on. ← and → on a message marked ◂ 1/2 ▸ "
+    "change back."
 )
 
 
@@ -62,6 +66,7 @@ class ChatScreen(
     LearningActions,
     TypingActions,
     FirstStart,
+    IncognitoActions,
     Screen[None],
 ):
     """One open chat, the list of the others, and a field to type in."""
@@ -74,6 +79,7 @@ class ChatScreen(
         Binding("k,up", "step(-1)", "Previous reply", show=False),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    CSS_PATH = CHAT
     AUTO_FOCUS = "#composer"
 
     @dataclass
@@ -86,7 +92,6 @@ class ChatScreen(
         super().__init__()
         self.chat_id = chat_id
         self.deleted = []
-        self.private: Assistant | None = None
         self._visit = 0
         # Set once the first chat is shown; what is sent before that is shown at once and joins it.
         self._ready = asyncio.Event()
@@ -102,17 +107,18 @@ class ChatScreen(
             yield Sidebar()
             with Vertical(id="talk"):
                 yield Transcript()
-                yield LearnBar()
-                yield UndoLine()
+                yield Lazy(LearnBar())
+                yield Lazy(UndoLine())
                 yield Composer()
-        yield StatusLine()
-        yield Footer(compact=True, show_command_palette=False)
+        with Foot(id="foot"):
+            yield StatusLine()
+            yield Lazy(Footer(compact=True, show_command_palette=False))
 
     def on_mount(self) -> None:
         self.transcript = self.query_one(Transcript)
         self.composer = self.query_one(Composer)
         self.sidebar = self.query_one(Sidebar)
-        self.chats = self.query_one(ChatList)
+        self.chats = self.sidebar.list
         self.status = self.query_one(StatusLine)
         self.top = self.query_one(TopBar)
         # Nothing slow before the first paint: the assistant opens, and the model loads, after it.
@@ -140,6 +146,9 @@ class ChatScreen(
         return super().check_action(action, parameters)
 
     def _start(self) -> None:
+        if self.query(Lazy):  # What the first paint did without is on its way.
+            self.call_after_refresh(self._start)
+            return
         self.claw.take_typed_ahead()
         self.run_worker(self._begin(), exit_on_error=self.claw.debug_errors)
 
@@ -172,49 +181,15 @@ class ChatScreen(
 
     # Which chat is open
 
-    @property
-    def incognito(self) -> bool:
-        """Whether the open chat is one that is never stored."""
-        return self.private is not None
-
     def action_new_chat(self) -> None:
         """Begin a new chat."""
         self.run_worker(self.go_to(None))
         self.composer.focus()
 
-    def action_new_incognito(self) -> None:
-        """Begin a chat that is never stored nor learned from."""
-        self.run_worker(self._go_incognito())
-        self.composer.focus()
-
-    async def _go_incognito(self) -> None:
-        home = await self.claw.home()
-        private = await self.claw.quick(home.incognito)
-        if private is not None:
-            self.change_draft(None)
-            self._change_assistant(private)
-            await self.open_chat(None)
-
     async def go_to(self, chat_id: int | None, message_id: int | None = None) -> None:
         """Go to a stored chat, and to a message in it; None begins a new one. An incognito chat left is gone."""
-        if self.incognito:
-            self.change_draft(chat_id)
-            self._change_assistant(None)
+        self.leave_incognito(chat_id)
         await self.open_chat(chat_id, message_id)
-
-    def _change_assistant(self, private: Assistant | None) -> None:
-        left, self.private = self.private, private
-        self.set_class(private is not None, "-incognito")
-        self.composer.border_title = "incognito" if private is not None else ""
-        if left is not None:
-            self.pending = None
-            self.run_worker(self._forget(left))
-
-    async def _forget(self, private: Assistant) -> None:
-        while (live := self.live) is not None and not live.ended:
-            live.cancel()
-            await asyncio.sleep(0.05)
-        await self.claw.background.slow(private.close)
 
     async def open_chat(self, chat_id: int | None, message_id: int | None = None) -> None:
         """Show a chat of the assistant that is spoken to now (the open one: show it again), and jump to a message.
@@ -259,9 +234,10 @@ class ChatScreen(
         arriving = live.reply.message_id if live is not None and live.reply is not None else None
         branch = await self.claw.quick(Branch, assistant, chat.id, leave_out=arriving)
         if branch is not None and message_id is not None and branch.place(message_id) is None:
-            # It is on another branch: that one is shown from now on.
             await self.claw.quick(assistant.show_version, message_id)
             await self.claw.quick(branch.refresh)
+            if branch.place(message_id) is not None:
+                self.claw.say(ELSEWHERE, timeout=8)
         if branch is None or visit != self._visit:
             return
         await self.transcript.show(branch, at=message_id)

@@ -16,6 +16,7 @@ from textual.widgets import Input, Label, Select, Static, Switch, TextArea
 
 from claw_local.settings import SamplingSettings
 
+from ..styles import OVER
 from ..text import one_line
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Choices:
 class ChatSettings(ModalScreen["Choices | None"]):
     """A form. Ctrl+S gives what was chosen, Esc gives None. Values out of range are said at once, and not taken."""
 
+    CSS_PATH = OVER
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f6", "dismiss(None)", "Cancel", show=False),
         Binding("ctrl+s", "keep", "Keep", show=False, priority=True),

@@ -12,9 +12,11 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Select, Static
 
+from ..styles import LEARNED
 from ..talk import LiveReply
 from ..text import clean, excerpt, one_line
 from ..widgets.bubbles import Bubble
+from ..widgets.foot import Foot
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant, Reply
@@ -81,6 +83,7 @@ def _mine(assistant: Assistant) -> list[AdapterRecord]:
 class CompareScreen(Screen[int | None]):
     """Gives the chat the question was asked in, or None if nothing was asked."""
 
+    CSS_PATH = LEARNED
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Stop or leave", key_display="Esc"),
         Binding("left,1", "vote(0)", "Left is better", key_display="←"),
@@ -122,7 +125,8 @@ class CompareScreen(Screen[int | None]):
                     # As tall as the side: an anchored container puts shorter content at its bottom.
                     yield Vertical(classes="page")
         yield Static("Enter asks. The first answer comes on one side, then the second on the other.", id="say")
-        yield Footer(compact=True, show_command_palette=False)
+        with Foot():
+            yield Footer(compact=True, show_command_palette=False)
 
     @staticmethod
     def _called(adapter_id: int, state: str) -> str:

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, RadioButton, RadioSet, Static
 
+from ..styles import OVER
 from ..text import count
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _WHATS: tuple[tuple[What, str], ...] = (
 class Export(ModalScreen["str | None"]):
     """Asks what to write and where, and writes it. Gives a sentence about what was written; Esc gives None."""
 
+    CSS_PATH = OVER
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Cancel", show=False),
         Binding("ctrl+s", "write", "Write", show=False),

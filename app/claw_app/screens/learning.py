@@ -10,7 +10,7 @@ from textual import on
 from textual.message import Message
 from textual.screen import Screen
 
-from ..text import count
+from ..text import count, one_line
 from ..widgets.learn_bar import LearnBar
 from ..widgets.top_bar import TopBar
 from ..widgets.welcome import Welcome
@@ -18,6 +18,7 @@ from .ask import Confirm
 
 if TYPE_CHECKING:
     from claw_local.idle.job import LearnResult, Progress
+    from claw_local.idle.learning import LearnStatus
 
     from ..app import ClawApp
     from ..widgets.status_line import StatusLine
@@ -55,6 +56,7 @@ class LearningActions(Screen[None]):
         except Exception as error:
             self.claw.fail(error)
         else:
+            self._say_made_room(self.status.state, state)
             self.status.state = state
             self.query_one(LearnBar).watch_run(state.run)
             self.top.set_learning(state.enabled)
@@ -63,6 +65,19 @@ class LearningActions(Screen[None]):
                 await self.claw.watcher.quick(assistant.learn.noticed)
         finally:
             self._asking -= 1
+
+    def _say_made_room(self, before: LearnStatus | None, now: LearnStatus) -> None:
+        # Imported here: the first paint needs none of it.
+        from claw_local.memory.fast import made_room
+
+        for old, new in made_room(before.hints, now.hints) if before is not None else ():
+            yours = ", which you had added yourself," if old.message_id is None else ""
+            self.claw.say(
+                f"The hint “{one_line(old.text)}”{yours} is off now: “{one_line(new.text)}” took its place. "
+                "Ctrl+T, 2 and Space on it bring it back.",
+                severity="warning" if yours else "information",
+                timeout=12 if yours else 8,
+            )
 
     async def poll_status(self) -> None:
         """The same, unless the last question is still unanswered: other programs change these things too."""

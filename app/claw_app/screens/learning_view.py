@@ -15,7 +15,9 @@ from textual.widget import Widget
 from textual.widgets import Footer, OptionList, Static
 
 from ..report import verdict, work
+from ..styles import LEARNED
 from ..text import count, local_time, one_line
+from ..widgets.foot import Foot
 from ..widgets.learned import Row, RowList, ScorePanel
 from ..widgets.status_line import bar
 from .ask import AskLine
@@ -49,6 +51,7 @@ _LEARNED_FROM = "learned from"
 class LearningView(Screen[None]):
     """Four panels side by side where there is room, else one at a time. Keys 1 to 4 go to a panel."""
 
+    CSS_PATH = LEARNED
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,ctrl+t", "dismiss", "Back", key_display="Esc"),
         *(
@@ -90,7 +93,8 @@ class LearningView(Screen[None]):
             yield RowList(id="hints", empty="No hints. a adds one: a wish that stands in every prompt.")
             yield RowList(id="runs", empty="No training run yet. F5 starts one when there is something to learn.")
             yield RowList(id="adapters", empty="Only the base model. A training run makes an adapter.")
-        yield Footer(compact=True, show_command_palette=False)
+        with Foot():
+            yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         for number, (name, title) in enumerate(PANELS.items(), 1):
@@ -257,6 +261,7 @@ class LearningView(Screen[None]):
     async def _change(self, change: Callable[..., Any], *arguments: Any) -> None:
         await self._claw.quick(change, *arguments)
         await self.refresh_all()
+        await self._claw.main.refresh_status()  # It says which hints made room for another.
 
     # Adapters and runs
 

@@ -13,12 +13,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from ..report import examples, sentences
+from ..styles import LEARNED
 from ..text import excerpt
 
 
 class Report(ModalScreen[None]):
     """Esc closes it; the arrows scroll."""
 
+    CSS_PATH = LEARNED
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Close", show=False)]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
 

@@ -16,6 +16,7 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from ..styles import OVER
 from ..text import clean, count, day_name, one_line
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _WHO = {"user": "You: ", "assistant": "Assistant: ", "tool": "Tool: ", "title": 
 class Search(ModalScreen["Found | None"]):
     """Results come while the person types. Enter gives the chosen one, Esc gives None."""
 
+    CSS_PATH = OVER
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f7", "dismiss(None)", "Close", show=False),
         Binding("down", "move('cursor_down')", "Next", show=False),

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from ..styles import LEARNED
 from ..text import clean, count, excerpt, one_line
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _TIMES = {"load": "loading the model", "first_token": "to the first word", "tota
 class WhyScreen(ModalScreen[None]):
     """The panel over the chat. A hint under the cursor is switched off, or on again, with Space."""
 
+    CSS_PATH = LEARNED
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,w", "dismiss", "Close", show=False),
         Binding("space,x", "switch", "Hint on or off", show=False),

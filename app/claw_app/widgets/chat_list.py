@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.fuzzy import FuzzySearch
+from textual.lazy import Lazy
 from textual.message import Message
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -259,19 +260,16 @@ class Sidebar(Vertical):
 
     def __init__(self) -> None:
         super().__init__(id="sidebar")
+        self.list = ChatList()
 
     def compose(self) -> ComposeResult:
-        yield Filter()
-        yield ChatList()
+        yield Lazy(Filter())
+        yield Lazy(self.list)
 
     @property
     def has_the_focus(self) -> bool:
         """Whether the person is in the filter or in the list."""
         return self.screen.focused is not None and self in self.screen.focused.ancestors
-
-    @property
-    def _list(self) -> ChatList:
-        return self.query_one(ChatList)
 
     def clear_filter(self) -> None:
         """Show every chat again."""
@@ -280,19 +278,19 @@ class Sidebar(Vertical):
     @on(Input.Changed, "#filter")
     def _narrow(self, event: Input.Changed) -> None:
         event.stop()
-        self._list.narrow(event.value.strip())
+        self.list.narrow(event.value.strip())
 
     @on(Input.Submitted, "#filter")
     def _open(self, event: Input.Submitted) -> None:
         event.stop()
-        self._list.action_select()
+        self.list.action_select()
 
     @on(Filter.Moved)
     def _move(self, event: Filter.Moved) -> None:
         event.stop()
-        (self._list.action_cursor_down if event.by > 0 else self._list.action_cursor_up)()
+        (self.list.action_cursor_down if event.by > 0 else self.list.action_cursor_up)()
 
     @on(Filter.Left)
     def _leave(self, event: Filter.Left) -> None:
         event.stop()
-        self._list.focus()
+        self.list.focus()

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 
 from ..text import clean
+from ..words import PLACEHOLDER, SENDS
 from .chip_area import ChipArea
 from .chips import PASTED, is_long
 from .completion_files import Token, find, token_before, tokens_in
@@ -68,7 +69,7 @@ class Composer(ChipArea):
         """Ctrl+D on an empty field: the end of input, as in a shell."""
 
     def __init__(self) -> None:
-        super().__init__(id="composer", placeholder="Ask anything · @ attaches a file · / for commands")
+        super().__init__(id="composer", placeholder=PLACEHOLDER)
         self._sent: list[str] = []
         self._place = 0
         self._draft = ""
@@ -77,7 +78,7 @@ class Composer(ChipArea):
         self._looked_up = ""
 
     def on_mount(self) -> None:
-        self.border_subtitle = "Enter sends · Ctrl+J new line"
+        self.border_subtitle = SENDS
 
     # What stands in the field
 

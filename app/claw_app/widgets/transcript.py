@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
+from textual.css.query import NoMatches
 from textual.events import Resize
-from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 from textual.widgets import Static
-from textual.widgets._toast import ToastRack
 
 from ..text import count
 from .bubbles import Bubble, Notice, Question
@@ -39,8 +38,6 @@ MOST = 60
 """Messages drawn at all. Markdown is costly to lay out."""
 BRING_TRIES = 20
 _LAYOUT_S = 5.0
-_LOW = 7
-"""Rows a notification may take: with so many free below the last message, it stands there."""
 
 
 class Transcript(VerticalScroll, can_focus=False):
@@ -254,6 +251,8 @@ class Transcript(VerticalScroll, can_focus=False):
                 self._count()
             await self._laid_out()
             await self._drop_far(branch, up)
+        except NoMatches:
+            pass  # The app is closing: what it was drawn in is gone.
         finally:
             self._held, self._paging = None, False
             self._fill()
@@ -367,23 +366,3 @@ class Transcript(VerticalScroll, can_focus=False):
             drawn[max(0, min(drawn.index(focused) + by, len(drawn) - 1))].focus()
         else:
             (self.replies() or drawn)[-1].focus()
-
-    # Notifications
-
-    def on_mount(self) -> None:
-        self.screen.screen_layout_refresh_signal.subscribe(self, self._place_notifications)
-
-    def _place_notifications(self, _: Screen[Any]) -> None:
-        """Where there is room below the last message they stand there, else at the top: never on what is being read."""
-        if not self.is_attached:
-            return
-        drawn = self._list.children
-        # A query would leave it out: it is one of Textual's own.
-        for rack in (child for child in self.screen.children if isinstance(child, ToastRack)):
-            free = self.region.bottom - drawn[-1].region.bottom if drawn else self.size.height
-            low = free >= max(_LOW, rack.outer_size.height)
-            if low != rack.has_class("-low"):
-                rack.set_class(low, "-low")
-            below = self.screen.size.height - self.region.bottom if low else 0
-            if rack.styles.margin.bottom != below:
-                rack.styles.margin = (0 if low else 1, 0, below, 0)
