@@ -23,6 +23,10 @@ class EngineError(ClawError):
     """The engine could not start, or failed while it computed."""
 
 
+class JudgeError(ClawError):
+    """The judge gave no verdict: too slow, not understood, or it refused. What it was asked about waits."""
+
+
 class StoreError(ClawError):
     """The database could not be opened, read or written."""
 

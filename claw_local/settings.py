@@ -122,6 +122,30 @@ class MemorySettings(Section):
     """Most tokens that hints may take in a prompt."""
 
 
+class JudgeSettings(Section):
+    """Who says what a reply was worth, and how sure it has to be."""
+
+    model: str = ""
+    """What judges: path of a GGUF file, or `ollama:NAME`, `openai:NAME`. Empty: the model that answers, where that is a
+    file on this machine, else the embedded one. What you say is sent to a server only if one is named here."""
+    adapter: str = ""
+    """Path of a GGUF LoRA that was trained to judge, for that file. Empty: the one that was made for it, if there is
+    one."""
+    votes: int = Field(0, ge=0, le=32)
+    """How many times the judge is asked for each verdict, the majority holding. 0: it is read from the probabilities of
+    its words, and asked three times where a server does not tell them."""
+    confidence: float = Field(0.45, ge=0.34, le=1.0)
+    """Least probability of good or bad; below it the judge abstains. Of three verdicts, chance is 0.33."""
+    writes_hints: Literal["auto", "on", "off"] = "auto"
+    """Whether the judge may put your wish into words of its own. auto: if it has a billion weights or is behind a
+    server. Where it does not, or fails, your own words are the hint."""
+    timeout_s: float = Field(60.0, gt=0.0)
+    """Longest that one question to the judge may take, in seconds. The turn then waits and is judged later."""
+    retry_s: float = Field(30.0, gt=0.0)
+    """How long a turn waits after the judge failed, in seconds; twice as long after each further failure, an hour at
+    most."""
+
+
 class LearningSettings(Section):
     """What is learned from chats, and how. Whether chats teach at all is a switch: `claw-local learn on`."""
 
@@ -210,6 +234,7 @@ class Settings(BaseSettings):
     openai: OpenAISettings = Field(default_factory=OpenAISettings)
     sampling: SamplingSettings = Field(default_factory=SamplingSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
+    judge: JudgeSettings = Field(default_factory=JudgeSettings)
     learning: LearningSettings = Field(default_factory=LearningSettings)
     gate: GateSettings = Field(default_factory=GateSettings)
     app: AppSettings = Field(default_factory=AppSettings)

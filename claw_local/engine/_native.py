@@ -125,7 +125,7 @@ class NativeModel:
                 f"llama.cpp cannot load {path}: {reason}. The file may need a newer llama-cpp-python, or be damaged: "
                 "update, download it again, or name another model."
             )
-        self._vocab = lib.llama_model_get_vocab(self.pointer)
+        self.vocab = self._vocab = lib.llama_model_get_vocab(self.pointer)
         self.n_vocab = int(lib.llama_vocab_n_tokens(self._vocab))
         self.trained_context = int(lib.llama_model_n_ctx_train(self.pointer))
         self.parameters = int(lib.llama_model_n_params(self.pointer))

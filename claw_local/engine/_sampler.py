@@ -8,12 +8,14 @@ from __future__ import annotations
 import ctypes
 import math
 import secrets
+from typing import Any
 
 import numpy as np
 
 from ..errors import EngineError
 from ._native import library
-from .base import Logits, Sampling
+from .base import Logits, Sampling, ShapedSampling
+from .grammar import grammar_of
 
 PENALTY_WINDOW = 64
 """The repeat penalty looks at this many last tokens *of the reply*. The prompt does not count: it is full of the
@@ -36,16 +38,28 @@ def as_seed(seed: int) -> int:
 class Sampler:
     """A chain of samplers with its own random state, for one reply.
 
-    Order: repeat penalty, top-k, top-p, min-p, temperature, draw. Temperature 0 takes the likeliest token after the
+    Order: grammar (where the text has to have a shape), repeat penalty, top-k, top-p, min-p, temperature, draw. Temperature 0 takes the likeliest token after the
     penalty; its processed distribution is a point mass, so the log-probability is 0.
+
+    Args:
+        vocab: llama.cpp's vocabulary; only a grammar needs it.
+
+    Raises:
+        EngineError: the shape is not one that a grammar can be made of.
     """
 
-    def __init__(self, n_vocab: int, sampling: Sampling, seed: int) -> None:
+    def __init__(self, n_vocab: int, sampling: Sampling, seed: int, *, vocab: Any = None) -> None:
         self._lib = lib = library()
         self._greedy = sampling.temperature <= 0
         parameters = lib.llama_sampler_chain_default_params()
         parameters.no_perf = True
         self._chain = chain = lib.llama_sampler_chain_init(parameters)
+        if isinstance(sampling, ShapedSampling) and sampling.schema:
+            grammar = lib.llama_sampler_init_grammar(vocab, grammar_of(sampling.schema).encode(), b"root")
+            if not grammar:
+                lib.llama_sampler_free(chain)
+                raise EngineError("llama.cpp cannot keep to the shape that was asked for. Update llama-cpp-python.")
+            lib.llama_sampler_chain_add(chain, grammar)
         if sampling.repeat_penalty != 1.0:
             penalties = lib.llama_sampler_init_penalties(n_vocab, PENALTY_WINDOW, sampling.repeat_penalty, 0.0, 0.0)
             lib.llama_sampler_chain_add(chain, penalties)

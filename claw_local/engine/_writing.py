@@ -32,7 +32,7 @@ class Writing:
         sampling = generation.sampling
         self._most = min(max(1, sampling.max_tokens), limit - len(generation.prompt_ids))
         self._text = StreamText(sampling.stop)
-        self._sampler = Sampler(model.n_vocab, sampling, generation.seed)
+        self._sampler = Sampler(model.n_vocab, sampling, generation.seed, vocab=model.vocab)
 
     def accept(self, logits: Logits) -> str:
         """Draw the next token from logits [V]; returns the text that became certain, which may be empty."""

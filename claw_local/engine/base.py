@@ -47,6 +47,17 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class ShapedSampling(Sampling):
+    """Sampling of a text that has to be JSON of one shape.
+
+    `schema` is that shape as JSON Schema, in text. llama.cpp keeps to it by a grammar (GBNF) made of it; a server is told
+    it, and may be too old to heed it: whoever reads the text checks it all the same.
+    """
+
+    schema: str = ""
+
+
+@dataclass(frozen=True)
 class AdapterSlot:
     """A GGUF LoRA to apply, and how strongly (1.0 = as trained)."""
 
@@ -184,6 +195,25 @@ class Engine(ChatEngine, Protocol):
 
         Raises:
             Cancelled: `cancel` was set before it was done.
+        """
+        ...
+
+    def generate_aside(
+        self, prompt: Prompt, sampling: Sampling, *, cancel: threading.Event | None = None
+    ) -> Generation:
+        """A whole text of the *base* model with the judge's own adapters, in the judge's sequence: the chat's KV and its
+        adapters are not touched.
+
+        Raises:
+            Cancelled: `cancel` was set before it was done.
+        """
+        ...
+
+    def set_judge_adapters(self, adapters: Sequence[AdapterSlot]) -> None:
+        """Judge (`next_logits`, `generate_aside`) with exactly these LoRAs from the next call on.
+
+        Raises:
+            AdapterError: as `set_adapters`.
         """
         ...
 

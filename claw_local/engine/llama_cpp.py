@@ -332,6 +332,26 @@ class LlamaCppEngine:
             self._turns.leave(who)
             self._judge_lock.release()
 
+    def generate_aside(
+        self, prompt: Prompt, sampling: Sampling, *, cancel: threading.Event | None = None
+    ) -> Generation:
+        """Write a whole text as the judge; see `Engine.generate_aside`. Replies go first, as with `next_logits`.
+
+        Raises:
+            Cancelled: `cancel` was set before it was done.
+            EngineError: the prompt is empty or fills the whole context.
+        """
+        generation = self._begin(prompt.token_ids, sampling, sampling.seed)
+        writing = Writing(generation, self._model, limit=self._info.context, started=time.perf_counter())
+        try:
+            while not writing.done:
+                logits = self.next_logits(generation.prompt_ids, generation.response_ids, cancel=cancel)
+                with self._computing():
+                    writing.accept(logits)
+        finally:
+            writing.end("cancelled")
+        return generation
+
     def _judge_sequence(self, count: int) -> KeptSequence:
         context = self._judge_context.fit(count)
         if self._judge is None or self._judge.context is not context:

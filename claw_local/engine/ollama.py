@@ -5,6 +5,7 @@ HTTP API: https://docs.ollama.com/api (chat, tags, show).
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -16,7 +17,7 @@ from ..settings import OllamaSettings
 from ._events import bounded
 from ._line import CONNECT_S, Line, checked_url, client_options, whole
 from ._served import ServedEngine, ServedModel, in_words, offered
-from .base import FinishReason, Generation, Message, ModelInfo
+from .base import FinishReason, Generation, Message, ModelInfo, Sampling, ShapedSampling
 
 if TYPE_CHECKING:
     from httpx import Response, SyncByteStream
@@ -121,6 +122,7 @@ class OllamaEngine(ServedEngine):
                 stream=True,
                 think=self._settings.think if self._thinks else None,
                 options=self._options(generation),
+                format=json.loads(shape) if (shape := _shape(generation.sampling)) else None,
             )
             for part in stream:
                 if part.message.content:
@@ -165,6 +167,10 @@ class OllamaEngine(ServedEngine):
             "seed": generation.seed,
             "stop": list(sampling.stop),
         }
+
+
+def _shape(sampling: Sampling) -> str:
+    return sampling.schema if isinstance(sampling, ShapedSampling) else ""
 
 
 @contextmanager

@@ -19,15 +19,15 @@ from ._events import Patience, events
 from ._keys import how_to_give, key_of_environment, key_of_keyring
 from ._line import CONNECT_S, Line, checked_url, client_options, whole
 from ._served import ServedEngine, ServedModel, in_words, offered
-from .base import Generation, Message, ModelInfo
+from .base import Generation, Message, ModelInfo, ShapedSampling
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response
 
 ASK_S = 10.0
 """Longest wait for an answer about models, in seconds."""
-BEYOND = ("top_k", "min_p", "repeat_penalty", "repetition_penalty", "stream_options")
-"""What local servers understand beyond OpenAI's own API; left out for a server that refuses it."""
+BEYOND = ("top_k", "min_p", "repeat_penalty", "repetition_penalty", "stream_options", "response_format")
+"""What not every server understands: beyond OpenAI's own API, or newer than the server. Left out where it is refused."""
 MOST_STOPS = 4
 SHORTEST_SECRET = 4
 """A shorter key is none (servers that want any key get "x"); to hide it would only garble what they say."""
@@ -121,6 +121,9 @@ class OpenAIEngine(ServedEngine):
             "repeat_penalty": sampling.repeat_penalty,  # llama-server, LM Studio
             "repetition_penalty": sampling.repeat_penalty,  # vLLM, SGLang
         }
+        if isinstance(sampling, ShapedSampling) and sampling.schema:
+            shape = {"name": "answer", "strict": True, "schema": json.loads(sampling.schema)}
+            request["response_format"] = {"type": "json_schema", "json_schema": shape}
         if sampling.stop:
             request["stop"] = list(sampling.stop[:MOST_STOPS])
         return request
