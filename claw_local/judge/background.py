@@ -7,28 +7,39 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..engine.base import Cancelled, Engine
+from ..engine.base import Cancelled, ChatEngine
 from ..errors import ClawError
 from ..memory.fast import remember
 from ..signals.turns import Turn
 from ..store import Signal, Store
 from ..store.records import HintScope
+from . import changes
 
 if TYPE_CHECKING:
-    from .judge import Judge
+    from .verdict import AnyJudge
 
 Listener = Callable[[Signal], None]
 
+RETRY_S = 30.0
+LONGEST_RETRY_S = 3600.0
+MOST_TRIES = 12
+"""So often a turn is tried in one session; after that it waits for the next, or for a learning run."""
+MOST_FAILURES = 3
+"""Failures in a row after which a learning run asks the judge no more."""
 
-def judge_turn(store: Store, judge: Judge, turn: Turn, cancel: threading.Event | None = None) -> Signal | None:
+
+def judge_turn(store: Store, judge: AnyJudge, turn: Turn, cancel: threading.Event | None = None) -> Signal | None:
     """Judge one turn and keep what comes of it. None: it has no next state.
 
     Raises:
         Cancelled: `cancel` was set; the turn stays waiting.
+        JudgeError, EngineError, ModelError: the judge failed; nothing is kept, and the turn stays waiting.
     """
     if turn.next_state is None:
         return None
@@ -43,6 +54,7 @@ def judge_turn(store: Store, judge: Judge, turn: Turn, cancel: threading.Event |
             hint=verdict.hint,
             probabilities=verdict.probabilities,
             judge_version=verdict.version,
+            votes=verdict.votes,
         )
         if verdict.hint and not store.hints.of_message(turn.reply.id):
             scope: HintScope = "everywhere" if verdict.scope == "everywhere" else "turn"
@@ -51,19 +63,65 @@ def judge_turn(store: Store, judge: Judge, turn: Turn, cancel: threading.Event |
     return signal
 
 
+def judge_waiting(
+    store: Store, judge: AnyJudge, waiting: Sequence[Turn], on_turn: Callable[[int], None] = lambda number: None
+) -> str:
+    """Judge turns one after the other; those that the judge fails at stay waiting.
+
+    Args:
+        on_turn: called before each turn with its number, from 1.
+
+    Returns:
+        What the last failure said; "" if there was none.
+    """
+    said, failures = "", 0
+    for number, turn in enumerate(waiting, start=1):
+        on_turn(number)
+        try:
+            judge_turn(store, judge, turn)
+            failures = 0
+        except ClawError as error:
+            said, failures = str(error), failures + 1
+            if failures >= MOST_FAILURES:
+                break
+    return said
+
+
+@dataclass
+class _Later:
+    """A turn that the judge failed at: when it is tried again, and how often it was."""
+
+    turn: Turn
+    at: float
+    tries: int
+
+
 class BackgroundJudge:
-    """A thread that judges turns one after the other. A turn it could not judge stays waiting for the next time.
+    """A thread that judges turns one after the other. A turn it could not judge is tried again later, after a time that
+    doubles; what is left when the program ends waits in the store.
 
     Args:
         engine: the engine to judge one turn with, held open for so long. It may be another one the next time.
+        make: the judge on an engine.
+        retry_s: how long a turn waits after its first failure, in seconds.
     """
 
-    def __init__(self, store: Store, engine: Callable[[], AbstractContextManager[Engine]]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        engine: Callable[[], AbstractContextManager[ChatEngine]],
+        make: Callable[[ChatEngine], AnyJudge],
+        *,
+        retry_s: float = RETRY_S,
+    ) -> None:
         self._store = store
         self._engine = engine
-        self._judges_on: Engine | None = None
-        self._judge: Judge | None = None
+        self._make = make
+        self._retry_s = retry_s
+        self._judges_on: tuple[ChatEngine, str] | None = None
+        self._judge: AnyJudge | None = None
         self._queue: queue.Queue[Turn | None] = queue.Queue()
+        self._later: dict[int, _Later] = {}
         self._idle = threading.Event()
         self._idle.set()
         self._pending = 0
@@ -86,7 +144,7 @@ class BackgroundJudge:
         self._queue.put(turn)
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Whether nothing is left to judge, within that time."""
+        """Whether nothing is left to judge, within that time. Turns that are to be tried again later do not count."""
         return self._idle.wait(timeout_s)
 
     def close(self) -> None:
@@ -97,27 +155,55 @@ class BackgroundJudge:
             self._thread.join(timeout=5.0)
 
     def _work(self) -> None:
-        while (turn := self._queue.get()) is not None and not self._stop.is_set():
+        while not self._stop.is_set():
+            turn, queued = self._next()
+            if turn is None:
+                return
             try:
                 self._judge_one(turn)
+                self._later.pop(turn.reply.id, None)
             except Cancelled:
                 pass
             except ClawError as error:
-                self.last_error = str(error)
+                self._failed(turn, str(error))
             except Exception as error:  # A judge that fails must never take the chat with it.
-                self.last_error = f"The judge failed: {error!r}. The turn waits to be judged later."
+                self._failed(turn, f"The judge failed: {error!r}. The turn waits to be judged later.")
             finally:
-                with self._lock:
-                    self._pending -= 1
-                    if self._pending == 0:
-                        self._idle.set()
+                if queued:
+                    with self._lock:
+                        self._pending -= 1
+                        if self._pending == 0:
+                            self._idle.set()
+
+    def _next(self) -> tuple[Turn | None, bool]:
+        """The next turn, and whether it was queued; one whose time to be tried again has come, where none is."""
+        while True:
+            due = min(self._later.values(), key=lambda later: later.at, default=None)
+            try:
+                return self._queue.get(timeout=max(0.0, due.at - time.monotonic()) if due else None), True
+            except queue.Empty:
+                assert due is not None
+                # Meanwhile it may have been judged elsewhere, by a learning run or another program.
+                if not any(
+                    one.source == "judge" for one in self._store.signals.of([due.turn.reply.id])[due.turn.reply.id]
+                ):
+                    return due.turn, False
+                del self._later[due.turn.reply.id]
+
+    def _failed(self, turn: Turn, words: str) -> None:
+        self.last_error = words
+        tries = self._later[turn.reply.id].tries + 1 if turn.reply.id in self._later else 1
+        if tries >= MOST_TRIES:
+            self._later.pop(turn.reply.id, None)
+            return
+        wait_s = min(self._retry_s * 2 ** (tries - 1), LONGEST_RETRY_S)
+        self._later[turn.reply.id] = _Later(turn, time.monotonic() + wait_s, tries)
 
     def _judge_one(self, turn: Turn) -> None:
         with self._engine() as engine:
-            if self._judge is None or self._judges_on is not engine:
-                from .judge import Judge
-
-                self._judge, self._judges_on = Judge(engine), engine
+            known = (engine, changes.state(self._store))
+            if self._judge is None or self._judges_on != known:
+                self._judge, self._judges_on = self._make(engine), known
             signal = judge_turn(self._store, self._judge, turn, cancel=self._stop)
         if signal is not None:
             for listener in self._listeners:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .calibration import SCORES, VERDICTS
 from .examples import Example
-from .judge import Judge, Verdict
+from .verdict import AnyJudge, Verdict
 
 BINS = 10
 """Bins of the calibration error, equally wide from 0 to 1."""
@@ -97,7 +97,7 @@ class Evaluation:
 
 
 def evaluate(
-    judge: Judge,
+    judge: AnyJudge,
     examples: Sequence[Example],
     *,
     on_progress: Progress | None = None,
@@ -173,6 +173,14 @@ def measure_hints(examples: Sequence[Example], verdicts: Sequence[Verdict]) -> H
     )
 
 
+def auc_of(right: Sequence[float], wrong: Sequence[float]) -> float | None:
+    """How often a right case ranks above a wrong one, a tie counting half (Mann-Whitney); None without both sorts."""
+    if not len(right) or not len(wrong):
+        return None
+    above, below = np.asarray(right)[:, None], np.asarray(wrong)[None, :]  # [right, 1], [1, wrong]
+    return float(np.mean((above > below) + 0.5 * (above == below)))
+
+
 def _grouped(keys: Sequence[str], examples: Sequence[Example], verdicts: Sequence[Verdict]) -> dict[str, Measures]:
     groups: dict[str, list[int]] = {}
     for place, key in enumerate(keys):
@@ -185,14 +193,8 @@ def _grouped(keys: Sequence[str], examples: Sequence[Example], verdicts: Sequenc
 
 def _auc(pairs: Sequence[tuple[Example, Verdict]]) -> float | None:
     """Mann-Whitney: over all pairs of a good and a bad example."""
-    good, bad = (
-        np.array([_odds(verdict) for example, verdict in pairs if example.score == score]) for score in (1, -1)
-    )
-    if not len(good) or not len(bad):
-        return None
-    above = good[:, None] > bad[None, :]  # [good, bad]
-    level = good[:, None] == bad[None, :]
-    return float(np.mean(above + 0.5 * level))
+    good, bad = ([_odds(verdict) for example, verdict in pairs if example.score == score] for score in (1, -1))
+    return auc_of(good, bad)
 
 
 def _odds(verdict: Verdict) -> float:

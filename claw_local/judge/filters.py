@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 
+from .secrets import has_known_token
 from .words import names_form, pattern, tidy
 
 FILTERS = ("too_short", "too_long", "off_topic", "secret", "system_talk", "not_the_person")
@@ -106,7 +107,7 @@ def has_secret(text: str) -> bool:
         return True
     if any(_iban(found.group()) for found in _IBAN.finditer(text)):
         return True
-    return any(_looks_random(found.group()) for found in _TOKEN.finditer(text))
+    return any(_looks_random(found.group()) for found in _TOKEN.finditer(text)) or has_known_token(text)
 
 
 def is_system_talk(text: str) -> bool:

@@ -8,43 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..engine.base import Engine
+from ..errors import ClawError
 from ..signals.attached import own_words
-from . import filters, hints, scoring, tools, words
+from . import asking, hints, scoring, tools, words
 from .calibration import CONFIDENCE, SCORES, VERDICTS, Floats, decide, posterior
+from .deadline import within
+from .directing import direct
+from .saying import TIMEOUT_S, say
 from .trained import FORMAT, Trained
+from .verdict import Identity, Score, Verdict
 
-Score = Literal[-1, 0, 1]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What one reply was worth.
-
-    Attributes:
-        score: -1 bad, 0 neutral or not sure, +1 good.
-        probabilities: of "good", "neutral" and "bad"; they add up to 1.
-        hint: the person's words on how it should have been; "" if there are none that may be kept.
-        scope: "everywhere" (form and manner), "turn" (this turn's content), "" without a hint.
-        directive: whether the message said how the answer should be, even if no filter let it through.
-        filters: names of the filters that refused the hint.
-        version: which examples, words and rules judged.
-        candidate: the hint before the filters; "" if there was none.
-    """
-
-    score: Score
-    probabilities: dict[str, float]
-    hint: str
-    scope: str
-    directive: bool
-    filters: list[str] = field(default_factory=list)
-    version: str = ""
-    candidate: str = ""
+__all__ = ["Judge", "Reading", "Score", "Verdict", "version"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +31,7 @@ class Reading:
     """What a verdict is made of: [3] each, in the order of `VERDICTS`.
 
     Attributes:
-        logprobs: of the verdict words after the message, in nats.
+        logprobs: of the verdict words after the message, in nats; all 0 where the model is not heard.
         prior: the same after content-free messages.
         evidence: nats that the message's own words add.
         probabilities: what comes of the three.
@@ -71,13 +50,18 @@ def version() -> str:
 
 
 class Judge:
-    """Judges on one engine. Calls may come from any thread.
+    """Judges on one engine by the log-probabilities of verdict words. Implements `AnyJudge`.
 
     Args:
         engine: its base model judges; the chat's KV and adapters are not touched.
         trained: the engine's judge's adapters were trained for this: they are asked with the prompt they know.
         lexical: whether the words of a message count beside the model; None: if it was not trained.
         confidence: least probability of good or bad.
+        heard: whether the model's word counts on the first question. If not (it failed its exam), the words of the message
+            decide alone: they are read by rules that a person can look at.
+        adapter: SHA-256 of the engine's judge's adapters; "" without one.
+        timeout_s: longest that one question may take.
+        writes_hints: whether the model may put hints into words of its own.
     """
 
     def __init__(
@@ -87,12 +71,31 @@ class Judge:
         trained: bool = False,
         lexical: bool | None = None,
         confidence: float = CONFIDENCE,
+        heard: bool = True,
+        adapter: str = "",
+        timeout_s: float = TIMEOUT_S,
+        writes_hints: bool = False,
     ) -> None:
+        self._engine = engine
         self._few_shot = scoring.FewShot(engine)
-        self._trained = Trained(engine) if trained else None
-        self._lexical = not trained if lexical is None else lexical
+        self._prompts = Trained(engine)
+        self._trained = trained
+        self._lexical = (not trained if lexical is None else lexical) or not heard
         self._confidence = confidence
+        self._heard = heard
+        self._timeout_s = timeout_s
+        self._writes_hints = writes_hints
         self._version = f"trained-{FORMAT}" if trained else version()
+        self._identity = Identity(engine.info.sha256, adapter, self._version)
+
+    @property
+    def identity(self) -> Identity:
+        return self._identity
+
+    @property
+    def heard(self) -> bool:
+        """Whether the model's word counts, beside the words of the message."""
+        return self._heard
 
     def judge(
         self,
@@ -105,7 +108,7 @@ class Judge:
         """Judge `reply`, which answered `question`, by the message that followed it.
 
         Raises:
-            Cancelled: `cancel` was set before it was done.
+            Cancelled: `cancel` was set before it was done. JudgeError: it took longer than `timeout_s`.
         """
         if next_role != "user":
             return self._by_outcome(next_text)
@@ -118,29 +121,61 @@ class Judge:
         named: dict[str, float] = {
             verdict: round(float(p), 4) for verdict, p in zip(VERDICTS, probabilities, strict=True)
         }
-        hint = hints.extract(next_text) if score < 0 else (hints.clear_wish(next_text) if score > 0 else "")
-        refused = filters.failed(hint) if hint else []
-        # A secret beside the hint says nothing against the hint; system talk beside it does.
-        if hint and filters.is_system_talk(next_text) and "system_talk" not in refused:
-            refused.append("system_talk")
-        kept = hint if not refused else ""
-        scope = hints.scope_of(kept) if kept else ""
-        return Verdict(score, named, kept, scope, bool(hint), refused, self._version, hint)
+        direction = direct(score, next_text, reply, self._written(score, question, reply, next_text, cancel))
+        return Verdict(
+            score,
+            named,
+            direction.hint,
+            direction.scope,
+            bool(direction.candidate),
+            list(direction.refused),
+            self._version,
+            direction.candidate,
+            (),
+            direction.written,
+            direction.dropped,
+        )
 
     def read(self, question: str, reply: str, message: str, cancel: threading.Event | None = None) -> Reading:
         """What the model and the words say of a person's message.
 
         Raises:
-            Cancelled: `cancel` was set before it was done.
+            Cancelled: `cancel` was set before it was done. JudgeError: it took longer than `timeout_s`.
         """
-        if self._trained is not None:
-            prior = np.zeros(len(VERDICTS))  # It was trained on all verdicts alike: nothing leans.
-            logprobs = self._trained.logprobs(question, reply, message, cancel=cancel)
-        else:
-            prior = self._few_shot.prior(cancel=cancel)
-            logprobs = self._few_shot.logprobs(message, cancel=cancel)
+        logprobs = prior = np.zeros(len(VERDICTS))  # A trained judge knows all verdicts alike: nothing leans.
+        if self._heard:
+            with within(self._timeout_s, cancel, self._engine.info.name) as deadline:
+                if self._trained:
+                    logprobs = self._prompts.logprobs(question, reply, message, cancel=deadline)
+                else:
+                    prior = self._few_shot.prior(cancel=deadline)
+                    logprobs = self._few_shot.logprobs(message, cancel=deadline)
         evidence = words.evidence(question, reply, message) if self._lexical else np.zeros(len(VERDICTS))
         return Reading(logprobs, prior, evidence, posterior(logprobs, prior, evidence))
+
+    def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
+        """Probability that the reply follows the hint; see `AnyJudge.follows`."""
+        with within(self._timeout_s, cancel, self._engine.info.name) as deadline:
+            return self._prompts.follows(hint, reply, cancel=deadline)
+
+    def prompt_of(self, question: str, reply: str, message: str) -> tuple[list[int], list[int]]:
+        """Tokens of the first question as it is asked here, and the token of each of `VERDICTS`: for training it."""
+        if self._trained:
+            return self._prompts.verdict_prompt(question, reply, message)
+        return self._few_shot.prompt(message)
+
+    def _written(
+        self, score: Score, question: str, reply: str, message: str, cancel: threading.Event | None
+    ) -> list[str]:
+        """The hint in the model's words, if it may write and manages to: the verdict does not depend on it."""
+        if not self._writes_hints or score == 0 or (score > 0 and not hints.clear_wish(message)):
+            return []
+        prompt = asking.hint_prompt(question, reply, message)
+        try:
+            text = say(self._engine, prompt, asking.HINT_SHAPE, timeout_s=self._timeout_s, cancel=cancel)
+        except ClawError:
+            return []
+        return [asking.read_hint(text) or ""]
 
     def _by_outcome(self, text: str) -> Verdict:
         """A tool's outcome is evaluative only: nothing a tool says is ever a hint."""

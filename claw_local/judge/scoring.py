@@ -66,6 +66,10 @@ class FewShot:
         result: Floats = log_softmax(np.asarray(logits))[self._verdict_ids]
         return result
 
+    def prompt(self, message: str) -> tuple[list[int], list[int]]:
+        """[T] tokens of the whole prompt, and [3] the token of each verdict word."""
+        return [*self._prefix, *self._engine.tokenize(self._case(message))], list(self._verdict_ids)
+
     def prior(self, *, cancel: threading.Event | None = None) -> Floats:
         """[3] the prompt's lean, measured once on content-free messages."""
         if self._prior is None:

@@ -62,6 +62,10 @@ class Trained:
         """
         return self._read(next_state_prompt(question, reply, message), self._verdict_ids, cancel)
 
+    def verdict_prompt(self, question: str, reply: str, message: str) -> tuple[list[int], list[int]]:
+        """[T] tokens of the first question, and [3] the token of each verdict word."""
+        return self._engine.tokenize(next_state_prompt(question, reply, message)), list(self._verdict_ids)
+
     def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
         """Probability that the reply follows the hint.
 

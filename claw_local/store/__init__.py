@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..paths import Paths
 from .chats import Chats
 from .database import Database
+from .exams import Exams
 from .learning import Adapters, Flags, Runs, Samples
 from .messages import Messages
 from .records import AdapterRecord, Chat, Hint, Run, SampleRecord, Signal, StoredMessage
@@ -39,6 +40,7 @@ class Store:
         self.adapters = Adapters(self.database)
         self.runs = Runs(self.database)
         self.flags = Flags(self.database)
+        self.exams = Exams(self.database)
         self.search = Search(self.database)
         self.trees = Trees(self.database)
         self.messages.recover()

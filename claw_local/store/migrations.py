@@ -228,6 +228,29 @@ def _never_again(db: Database, table: str) -> None:
         db.conn.execute(sql)
 
 
+def m007_exams(db: Database) -> None:
+    # What each judge scored in each question's exam. `votes` of a signal: the judge's single votes, as JSON.
+    db.table("exams").create(
+        {
+            "model": str,
+            "adapter": str,
+            "version": str,
+            "question": str,
+            "auc": float,
+            "accuracy": float,
+            "threshold": float,
+            "examples": int,
+            "passed": int,
+            "groups": str,
+            "seconds_per_example": float,
+            "created_at": str,
+        },
+        pk=("model", "adapter", "version", "question"),
+        not_null={"auc", "accuracy", "threshold", "examples", "passed", "groups", "created_at"},
+    )
+    db.table("signals").add_column("votes", str, not_null_default="[]")
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_chats,
     m002_signals,
@@ -236,4 +259,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m005_history,
     m006_reply_system,
     m007_numbers_for_good,
+    m007_exams,
 )

@@ -14,6 +14,7 @@ HintState = Literal["active", "consolidated", "dropped"]
 AdapterState = Literal["candidate", "active", "retired", "rejected"]
 RunState = Literal["running", "done", "failed", "stopped"]
 Split = Literal["train", "held-out"]
+ExamQuestion = Literal["next", "follows"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ class StoredMessage:
 
 @dataclass(frozen=True)
 class Signal:
-    """What was made known about one assistant message. `probabilities`: the judge's, by verdict word."""
+    """What was made known about one assistant message. `probabilities`: the judge's, by verdict word; `votes`: its single
+    votes, -1, 0 or +1, where it was asked several times."""
 
     id: int
     message_id: int
@@ -97,6 +99,35 @@ class Signal:
     judge_version: str
     state: SignalState
     created_at: str
+    votes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExamRecord:
+    """How one judge did in the exam of one question. Judge: model, adapter and version of its prompt together.
+
+    Attributes:
+        model: SHA-256 of its file, or the name of a model behind a server.
+        adapter: SHA-256 of its adapters; "" without one.
+        question: "next" (what does the next message say of the reply?) or "follows" (does this reply follow this hint?).
+        auc: how often a right case ranked above a wrong one. accuracy: at the best threshold, or of three verdicts.
+        threshold: probability of "yes" that best told the exam's cases apart (second question).
+        passed: whether its word on that question counts.
+        groups: the AUC by sort of case; None where there is only one label.
+    """
+
+    model: str
+    adapter: str
+    version: str
+    question: ExamQuestion
+    auc: float
+    accuracy: float
+    threshold: float
+    examples: int
+    passed: bool
+    groups: dict[str, float | None]
+    seconds_per_example: float
+    created_at: str = ""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ class Signals:
         hint: str = "",
         probabilities: dict[str, float] | None = None,
         judge_version: str = "",
+        votes: Sequence[int] = (),
         state: SignalState = "active",
     ) -> Signal:
         row = {
@@ -40,6 +41,7 @@ class Signals:
             "judge_version": judge_version,
             "state": state,
             "created_at": now(),
+            "votes": json.dumps(list(votes)),
         }
         with self._database.write() as db:
             db.execute(
@@ -178,6 +180,7 @@ def _signal(row: dict[str, Any]) -> Signal:
         judge_version=row["judge_version"] or "",
         state=row["state"],
         created_at=row["created_at"],
+        votes=tuple(json.loads(row["votes"] or "[]")),
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine.base import ChatEngine, Engine, ModelInfo, Sampling, has_tokens
+from ..engine.base import ChatEngine, ModelInfo, Sampling, has_tokens
 from ..engine.opening import Source, local_model, locate_model, open_engine, read_name
 from ..engine.pool import Engines
 from ..errors import ModelError, UsageError
@@ -23,6 +23,7 @@ from .text import clean
 if TYPE_CHECKING:
     from ..assistant import Adapters, Hints
     from ..idle.learning import Learning
+    from ..judge.verdict import AnyJudge
 
 
 class Opened:
@@ -50,7 +51,9 @@ class Opened:
         )
         # Which adapters are applied is the engine's state: setting them and beginning a reply belong together.
         self._beginning = threading.Lock()
-        self._judge = BackgroundJudge(self.store, self._judging_engine)
+        self._judge = BackgroundJudge(
+            self.store, self._judging_engine, self._make_judge, retry_s=settings.judge.retry_s
+        )
 
     if TYPE_CHECKING:
 
@@ -107,9 +110,13 @@ class Opened:
         return open_engine(source, self.settings, self.paths)
 
     @contextmanager
-    def _judging_engine(self) -> Iterator[Engine]:
-        """The engine that judges: the model file in use, else one that is open anyway, else the one a chat without a
-        model of its own would load, else the embedded one."""
+    def _judging_engine(self) -> Iterator[ChatEngine]:
+        """The engine that judges: the one the settings name; else the model file in use, else one that is open anyway,
+        else the one a chat without a model of its own would load, else the embedded one."""
+        if self.settings.judge.model:
+            with self._engines.using(self._source(self.settings.judge.model)) as engine:
+                yield engine
+            return
         usual = local_model(self.settings, self.paths, self._model)
         here = [source for source in self._engines.opened() if source.kind == "gguf"]
         source = usual if usual in here or not here else here[0]
@@ -117,6 +124,11 @@ class Opened:
             if not has_tokens(engine):
                 raise ModelError("What answers here cannot judge.")
             yield engine
+
+    def _make_judge(self, engine: ChatEngine) -> AnyJudge:
+        from ..judge.opening import make_judge  # Judging may take a while to load: nobody waits for it here.
+
+        return make_judge(engine, self.settings.judge, self.store)
 
     # Chats
 

@@ -1,0 +1,53 @@
+"""One question to a judge with an end to it: it takes no longer than this, and whoever asks can stop it before.
+
+It must never know what is asked.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..engine.base import Cancelled
+from ..errors import JudgeError
+
+
+class Deadline(threading.Event):
+    """An event that is also set once a time has passed, or another event is set. Engines look at it between steps."""
+
+    def __init__(self, timeout_s: float, outer: threading.Event | None = None) -> None:
+        super().__init__()
+        self._until = time.monotonic() + timeout_s
+        self._outer = outer
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether someone stopped it, rather than the time."""
+        return self._outer is not None and self._outer.is_set()
+
+    def is_set(self) -> bool:
+        return super().is_set() or self.was_stopped or time.monotonic() >= self._until
+
+
+@contextmanager
+def within(timeout_s: float, cancel: threading.Event | None, who: str) -> Iterator[Deadline]:
+    """Give the deadline inside to an engine as its `cancel`.
+
+    Raises:
+        Cancelled: `cancel` was set. JudgeError: the time was over before it was done.
+    """
+    deadline = Deadline(timeout_s, cancel)
+    try:
+        yield deadline
+    except Cancelled:
+        if deadline.was_stopped:
+            raise
+        raise too_slow(who, timeout_s) from None
+
+
+def too_slow(who: str, timeout_s: float) -> JudgeError:
+    return JudgeError(
+        f"The judge {who} took longer than {timeout_s:g} s, so the turn waits. A larger judge.timeout_s gives it more time."
+    )

@@ -1,0 +1,73 @@
+"""From the settings to the judge: which model judges, how it is asked, and whether its word counts.
+
+It must never open a model: whoever has one gives it.
+"""
+
+from __future__ import annotations
+
+from ..engine.base import ChatEngine, has_tokens
+from ..settings import JudgeSettings
+from ..store import Store
+from . import exam
+from .judge import Judge
+from .personal import JudgeAdapters, adapters_of
+from .verdict import AnyJudge
+from .voting import VOTES, VotingJudge
+
+CAPABLE = 1_000_000_000
+"""Weights from which a model may put a wish into words of its own: smaller ones write beside the point."""
+
+
+def make_judge(
+    engine: ChatEngine,
+    settings: JudgeSettings,
+    store: Store | None,
+    *,
+    adapters: JudgeAdapters | None = None,
+) -> AnyJudge:
+    """The judge on this engine. A model in this process gets its judge's adapters set.
+
+    Args:
+        store: where exams and the person's own judge's adapter are kept; None: there are none.
+        adapters: to judge with; None: those that the settings, the package and the store have for the model.
+
+    Raises:
+        AdapterError: an adapter is missing or does not fit.
+    """
+    may_write = settings.writes_hints == "on" or (
+        settings.writes_hints == "auto" and (not has_tokens(engine) or engine.info.parameters >= CAPABLE)
+    )
+    if not has_tokens(engine):
+        return VotingJudge(
+            engine,
+            votes=settings.votes or VOTES,
+            confidence=settings.confidence,
+            timeout_s=settings.timeout_s,
+            writes_hints=may_write,
+        )
+    found = adapters_of(engine.info.sha256, settings, store) if adapters is None else adapters
+    engine.set_judge_adapters(found.slots)
+    if settings.votes:
+        return VotingJudge(
+            engine,
+            votes=settings.votes,
+            confidence=settings.confidence,
+            timeout_s=settings.timeout_s,
+            adapter=found.sha256,
+            writes_hints=may_write,
+        )
+
+    def judge(heard: bool) -> Judge:
+        return Judge(
+            engine,
+            trained=found.trained,
+            confidence=settings.confidence,
+            heard=heard,
+            adapter=found.sha256,
+            timeout_s=settings.timeout_s,
+            writes_hints=may_write,
+        )
+
+    made = judge(heard=True)
+    taken = exam.find(store.exams, made, "next") if store is not None else None
+    return made if taken is None or taken.passed else judge(heard=False)
