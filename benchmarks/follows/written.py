@@ -22,7 +22,8 @@ def written(split: str) -> list[dict[str, Any]]:
             if wish.get("unseen", False) and split != "test":
                 continue
             wordings = wish["tested"] if split == "test" else wish["hints"]
-            for reply, follows in ((manner, True), (wish["broken_by"], False)):
+            broken = wish["broken_by"][number % len(wish["broken_by"])]
+            for reply, follows in ((manner, True), (broken, False)):
                 rows.append(
                     {
                         "id": f"{split}-{manner}-{'yes' if follows else 'no'}-w{number}",

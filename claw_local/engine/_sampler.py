@@ -38,8 +38,9 @@ def as_seed(seed: int) -> int:
 class Sampler:
     """A chain of samplers with its own random state, for one reply.
 
-    Order: grammar (where the text has to have a shape), repeat penalty, top-k, top-p, min-p, temperature, draw. Temperature 0 takes the likeliest token after the
-    penalty; its processed distribution is a point mass, so the log-probability is 0.
+    Order: grammar (where the text has to have a shape), repeat penalty, top-k, top-p, min-p, temperature, draw.
+    Temperature 0 takes the likeliest token after the penalty; its processed distribution is a point mass, so the
+    log-probability is 0.
 
     Args:
         vocab: llama.cpp's vocabulary; only a grammar needs it.

@@ -50,8 +50,8 @@ class Sampling:
 class ShapedSampling(Sampling):
     """Sampling of a text that has to be JSON of one shape.
 
-    `schema` is that shape as JSON Schema, in text. llama.cpp keeps to it by a grammar (GBNF) made of it; a server is told
-    it, and may be too old to heed it: whoever reads the text checks it all the same.
+    `schema` is that shape as JSON Schema, in text. llama.cpp keeps to it by a grammar (GBNF) made of it; a server is
+    told it, and may be too old to heed it: whoever reads the text checks it all the same.
     """
 
     schema: str = ""
@@ -201,8 +201,8 @@ class Engine(ChatEngine, Protocol):
     def generate_aside(
         self, prompt: Prompt, sampling: Sampling, *, cancel: threading.Event | None = None
     ) -> Generation:
-        """A whole text of the *base* model with the judge's own adapters, in the judge's sequence: the chat's KV and its
-        adapters are not touched.
+        """A whole text of the *base* model with the judge's own adapters, in the judge's sequence: the chat's KV and
+        its adapters are not touched.
 
         Raises:
             Cancelled: `cancel` was set before it was done.

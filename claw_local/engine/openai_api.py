@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ASK_S = 10.0
 """Longest wait for an answer about models, in seconds."""
 BEYOND = ("top_k", "min_p", "repeat_penalty", "repetition_penalty", "stream_options", "response_format")
-"""What not every server understands: beyond OpenAI's own API, or newer than the server. Left out where it is refused."""
+"""What not every server understands: beyond OpenAI's own API, or newer than the server. Left out if it is refused."""
 MOST_STOPS = 4
 SHORTEST_SECRET = 4
 """A shorter key is none (servers that want any key get "x"); to hide it would only garble what they say."""

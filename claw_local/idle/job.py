@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,6 +73,21 @@ def run_trainer(
         LearnError: another run is going on, the trainer is not installed, or the run failed or was stopped. The adapter
             that was in use stays in use.
     """
+    return LearnResult(**run_process(store, paths, settings, model, on_progress=on_progress, cancel=cancel).result)
+
+
+def run_process(
+    store: Store,
+    paths: Paths,
+    settings: Settings,
+    model: Path,
+    *,
+    options: Sequence[str] = (),
+    on_progress: Callable[[Progress], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> Run:
+    """The same for any kind of run of the trainer; `options` say which. Returns the run, which is done. Raises as
+    `run_trainer`."""
     missing = extra.missing()
     if missing:
         raise LearnError(
@@ -84,7 +99,7 @@ def run_trainer(
     request = paths.runs / f"{run_id}.json"
     try:
         write_whole(request, json.dumps({"model": str(model), "settings": settings.model_dump(mode="json")}).encode())
-        process = _start(paths, run_id, request, log)
+        process = _start(paths, run_id, request, log, options)
     except OSError as error:
         store.runs.finish(run_id, "failed", result={}, detail=str(error))
         raise LearnError(f"The trainer could not be started: {error}. Run `claw-local doctor`.") from error
@@ -98,7 +113,7 @@ def run_trainer(
     return _result(store.runs.get(run_id), process.returncode, log, store)
 
 
-def _start(paths: Paths, run_id: int, request: Path, log: Path) -> subprocess.Popen[bytes]:
+def _start(paths: Paths, run_id: int, request: Path, log: Path, options: Sequence[str] = ()) -> subprocess.Popen[bytes]:
     # The trainer is found where this process would find it, installed or not.
     found = [find_spec(name) for name in ("claw_local", "claw_trainer")]
     homes = [str(Path(spec.origin).parents[1]) for spec in found if spec is not None and spec.origin]
@@ -111,7 +126,7 @@ def _start(paths: Paths, run_id: int, request: Path, log: Path) -> subprocess.Po
         "HF_HUB_OFFLINE": "1",
     }
     # -P: a file called json.py in the folder a person happens to be in must not run as ours.
-    command = [sys.executable, "-P", "-m", "claw_trainer", "--run", str(run_id), "--request", str(request)]
+    command = [sys.executable, "-P", "-m", "claw_trainer", "--run", str(run_id), "--request", str(request), *options]
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as out:
         return subprocess.Popen(
@@ -157,9 +172,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _result(run: Run, status: int, log: Path, store: Store) -> LearnResult:
+def _result(run: Run, status: int, log: Path, store: Store) -> Run:
     if run.state == "done":
-        return LearnResult(**run.result)
+        return run
     if run.state == "running":  # It ended without a word: killed, out of memory, or a crash.
         detail = _why_it_died(status, log)
         store.runs.finish(run.id, "failed", result={}, detail=detail)

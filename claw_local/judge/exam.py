@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -163,7 +164,7 @@ def best_threshold(said: Sequence[float], labels: Sequence[bool]) -> tuple[float
     values, marks = np.asarray(said), np.asarray(labels)
     levels = np.unique(values)
     best = (0.5, 0.0)
-    for threshold in [(low + high) / 2 for low, high in zip(levels[:-1], levels[1:], strict=True)] or [0.5]:
+    for threshold in [(low + high) / 2 for low, high in pairwise(levels)] or [0.5]:
         yes = values > threshold
         share = float((yes[marks].mean() + (~yes[~marks]).mean()) / 2) if marks.any() and (~marks).any() else 0.0
         if share > best[1]:

@@ -8,7 +8,9 @@ from ..signals.attached import own_words
 from . import words
 from .calibration import VERDICTS
 from .filters import FILTERS
-from .judge import Judge, Verdict
+from .judge import Judge
+from .verdict import AnyJudge, Verdict
+from .written import WRITTEN_FILTERS
 
 PATTERNS = {"wish": "request", "new_subject": "question_start"}
 """Groups of words whose name is not that of their weight."""
@@ -36,11 +38,12 @@ class Explanation:
     """One judgement, part by part.
 
     Attributes:
-        verdict: what the judge says.
-        logprobs: by verdict, what the model says after the message, in nats; None where it was not asked.
+        verdict: what the judge says; its `votes`, where it was asked several times.
+        logprobs: by verdict, what the model says after the message, in nats; None where it was not asked for them.
         prior: by verdict, what it says after content-free messages: the lean that is taken off.
         counted: the words that counted beside it.
         filters: by name, whether the hint the message holds passes; empty if it holds none.
+        heard: whether the model's word counts: not if it failed its exam in this question.
     """
 
     verdict: Verdict
@@ -48,22 +51,38 @@ class Explanation:
     prior: dict[str, float] | None
     counted: list[Counted]
     filters: dict[str, bool]
+    heard: bool = True
 
 
-def explain(judge: Judge, question: str, reply: str, next_text: str, next_role: str = "user") -> Explanation:
-    """Judge `reply` by what followed it, and say what that comes of."""
+def explain(judge: AnyJudge, question: str, reply: str, next_text: str, next_role: str = "user") -> Explanation:
+    """Judge `reply` by what followed it, and say what that comes of. Raises as `AnyJudge.judge` does."""
     verdict = judge.judge(question, reply, next_text, next_role=next_role)
     question, next_text = own_words(question), own_words(next_text)
     if next_role != "user" or not next_text.strip():
         return Explanation(verdict, None, None, [], {})
+    if not isinstance(judge, Judge):
+        return Explanation(verdict, None, None, [], passed(verdict))
     reading = judge.read(question, reply, next_text)
+    named = [
+        {name: float(value) for name, value in zip(VERDICTS, values, strict=True)} if judge.heard else None
+        for values in (reading.logprobs, reading.prior)
+    ]
     return Explanation(
         verdict=verdict,
-        logprobs={name: float(value) for name, value in zip(VERDICTS, reading.logprobs, strict=True)},
-        prior={name: float(value) for name, value in zip(VERDICTS, reading.prior, strict=True)},
-        counted=counted(question, reply, next_text),
-        filters={name: name not in verdict.filters for name in FILTERS} if verdict.candidate else {},
+        logprobs=named[0],
+        prior=named[1],
+        counted=counted(question, reply, next_text) if judge.lexical else [],
+        filters=passed(verdict),
+        heard=judge.heard,
     )
+
+
+def passed(verdict: Verdict) -> dict[str, bool]:
+    """By name, whether a verdict's hint passes each filter there is for it; empty without a hint."""
+    if not verdict.candidate:
+        return {}
+    names = (*FILTERS, *WRITTEN_FILTERS) if verdict.written else FILTERS
+    return {name: name not in verdict.filters for name in names}
 
 
 def counted(question: str, reply: str, message: str) -> list[Counted]:

@@ -57,8 +57,8 @@ class Judge:
         trained: the engine's judge's adapters were trained for this: they are asked with the prompt they know.
         lexical: whether the words of a message count beside the model; None: if it was not trained.
         confidence: least probability of good or bad.
-        heard: whether the model's word counts on the first question. If not (it failed its exam), the words of the message
-            decide alone: they are read by rules that a person can look at.
+        heard: whether the model's word counts on the first question. If not (it failed its exam), the words of the
+            message decide alone: they are read by rules that a person can look at.
         adapter: SHA-256 of the engine's judge's adapters; "" without one.
         timeout_s: longest that one question may take.
         writes_hints: whether the model may put hints into words of its own.
@@ -96,6 +96,11 @@ class Judge:
     def heard(self) -> bool:
         """Whether the model's word counts, beside the words of the message."""
         return self._heard
+
+    @property
+    def lexical(self) -> bool:
+        """Whether the words of a message count."""
+        return self._lexical
 
     def judge(
         self,

@@ -52,7 +52,7 @@ class JudgeAdapters:
 
 
 def shipped(model_sha256: str) -> Path | None:
-    """The judge's adapter in the package for this model file, if there is one: a GGUF LoRA with its record beside it."""
+    """The judge's adapter that the package has for this model file: a GGUF LoRA with its record beside it."""
     folder = resources.files("claw_local.data").joinpath("judge")
     for file in folder.iterdir():
         if not file.name.endswith(".json"):

@@ -126,8 +126,8 @@ class VotingJudge:
                 break  # What is still to come cannot make a majority any more.
         if len(votes) * 2 <= self._votes:
             raise JudgeError(
-                f"The judge {self._engine.info.name} gave no answer that is a verdict, so the turn waits. A larger model "
-                "understands the question; judge.model names another one."
+                f"The judge {self._engine.info.name} gave no answer that is a verdict, so the turn waits. "
+                "A larger model understands the question; judge.model names another one."
             )
         return votes
 

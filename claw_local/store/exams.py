@@ -1,4 +1,4 @@
-"""The judges' exams: each judge takes each one once, and what came of it is kept. It must never know how one is held."""
+"""The judges' exams: each judge takes each once, and what came of it is kept. It must never know how one is held."""
 
 from __future__ import annotations
 

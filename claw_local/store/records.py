@@ -87,8 +87,8 @@ class StoredMessage:
 
 @dataclass(frozen=True)
 class Signal:
-    """What was made known about one assistant message. `probabilities`: the judge's, by verdict word; `votes`: its single
-    votes, -1, 0 or +1, where it was asked several times."""
+    """What was made known about one assistant message. `probabilities`: the judge's, by verdict word; `votes`: its
+    single votes, -1, 0 or +1, where it was asked several times."""
 
     id: int
     message_id: int
@@ -109,7 +109,8 @@ class ExamRecord:
     Attributes:
         model: SHA-256 of its file, or the name of a model behind a server.
         adapter: SHA-256 of its adapters; "" without one.
-        question: "next" (what does the next message say of the reply?) or "follows" (does this reply follow this hint?).
+        question: "next" (what does the next message say of the reply?) or "follows" (does this reply follow this
+            hint?).
         auc: how often a right case ranked above a wrong one. accuracy: at the best threshold, or of three verdicts.
         threshold: probability of "yes" that best told the exam's cases apart (second question).
         passed: whether its word on that question counts.

@@ -73,6 +73,15 @@ class Signals:
         with self._database.read() as db:
             return [int(row[0]) for row in db.execute(query, [limit]).fetchall()][::-1]
 
+    def spoken_of(self, limit: int) -> list[int]:
+        """Ids of the newest replies that the person gave a thumb or edited, oldest first."""
+        query = (
+            "select distinct message_id from signals where state = 'active' and source in ('thumb', 'edit') "
+            f"and message_id not in ({IN_DELETED}) order by message_id desc limit ?"
+        )
+        with self._database.read() as db:
+            return [int(row[0]) for row in db.execute(query, [limit]).fetchall()][::-1]
+
     def last_judged(self, model_sha256: str, adapter_id: int, *, others: bool = False, limit: int = 40) -> list[int]:
         """Ids of the newest main-line replies that have a signal and were written by this adapter (0: the base) on this
         model, or with `others` by any other one; oldest first."""

@@ -34,6 +34,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="claw_trainer", description=__doc__)
     parser.add_argument("--run", type=int, required=True, help="id of the run in the store")
     parser.add_argument("--request", type=Path, required=True, help="JSON file with the model and the settings")
+    parser.add_argument("--judge", action="store_true", help="improve the judge instead of the assistant")
     options = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"  # Nothing a library does may reach for the network.
 
@@ -48,6 +49,8 @@ def main() -> int:
         signal.signal(signal.SIGTERM, _stop)
         from .run import read_request, run
 
+        if options.judge:
+            from .judge_joint import run
         model, settings = read_request(options.request)
         run(store, paths, settings, model, options.run, check=_with_parent(os.getppid()))
         return 0
