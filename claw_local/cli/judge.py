@@ -131,7 +131,9 @@ def train(
             if json_output:
                 print_json({"forgotten": gone})
             else:
-                typer.echo("It judges as before." if gone else "It has learned nothing yet, so there is nothing to forget.")
+                typer.echo(
+                    "It judges as before." if gone else "It has learned nothing yet, so there is nothing to forget."
+                )
             return
         with following(quiet=json_output) as (on_progress, cancel):
             result = train_judge(assistant, on_progress, cancel)

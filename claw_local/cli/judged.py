@@ -115,4 +115,6 @@ def print_training(result: JudgeTraining) -> None:
     typer.echo(f"{'Taken' if result.accepted else 'Not taken'}: {result.reason}")
     typer.echo(f"{result.cases} cases of your feedback, {result.steps} steps, {result.seconds:.0f} s.")
     for name in result.before:
-        typer.echo(f"  {name:<10} {result.before[name]:.3f} → {result.after.get(name, 0.0):.3f}   (shipped dev examples)")
+        typer.echo(
+            f"  {name:<10} {result.before[name]:.3f} → {result.after.get(name, 0.0):.3f}   (shipped dev examples)"
+        )

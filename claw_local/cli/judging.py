@@ -36,7 +36,9 @@ class OpenedJudge:
 
 
 @contextmanager
-def opened(model: str | None, adapter: Path | None, *, bare: bool = False, keeps: bool = False) -> Iterator[OpenedJudge]:
+def opened(
+    model: str | None, adapter: Path | None, *, bare: bool = False, keeps: bool = False
+) -> Iterator[OpenedJudge]:
     """The judge of the settings, with another model or adapter if one is named.
 
     Args:

@@ -69,7 +69,8 @@ def train_judge(
 
 
 def forget_judge(assistant: Assistant) -> bool:
-    """Take the person's own judge's adapter out of use and delete it; whether there was one. Raises as `judge_model`."""
+    """Take the person's own judge's adapter out of use and delete it; whether there was one. Raises as
+    `judge_model`."""
     from ..engine.models import model_sha256
 
     sha256 = model_sha256(judge_model(assistant), assistant.paths.data)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -70,21 +69,27 @@ def adapters_of(model_sha256: str, settings: JudgeSettings, store: Store | None)
     Raises:
         AdapterError: the settings name a file that is not there.
     """
+    below = without_own(model_sha256, settings)
+    own = personal(store, model_sha256) if store is not None else None
+    if own is None or own.over != below.sha256 or not Path(own.path).is_file():
+        return below
+    return on_top(below, Path(own.path), own.sha256)
+
+
+def without_own(model_sha256: str, settings: JudgeSettings) -> JudgeAdapters:
+    """The settings' or the shipped adapter alone. Raises as `adapters_of`."""
     named = Path(settings.adapter).expanduser() if settings.adapter else None
     if named is not None and not named.is_file():
         raise AdapterError(f"There is no judge's adapter {named}. Set judge.adapter to a GGUF LoRA, or leave it empty.")
     base = named or shipped(model_sha256)
-    below = file_sha256(base) if base is not None else ""
-    paths, hashes = ([base], [below]) if base is not None else ([], [])
-    own = personal(store, model_sha256) if store is not None else None
-    if own is not None and own.over == below and Path(own.path).is_file():
-        paths, hashes = [*paths, Path(own.path)], [*hashes, own.sha256]
-    return JudgeAdapters(tuple(AdapterSlot(path) for path in paths), base is not None, together(hashes))
+    return JudgeAdapters() if base is None else JudgeAdapters((AdapterSlot(base),), True, file_sha256(base))
 
 
-def together(hashes: Sequence[str]) -> str:
-    """One hash for several adapters, in their order; of one its own."""
-    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest() if hashes else ""
+def on_top(below: JudgeAdapters, path: Path, sha256: str) -> JudgeAdapters:
+    """Another adapter on top of these; it is asked as they are."""
+    hashes = f"{below.sha256}{sha256}"
+    together = hashlib.sha256(hashes.encode()).hexdigest() if below.sha256 else sha256
+    return JudgeAdapters((*below.slots, AdapterSlot(path)), below.trained, together)
 
 
 def personal(store: Store, model_sha256: str) -> PersonalAdapter | None:

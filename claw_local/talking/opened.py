@@ -63,6 +63,11 @@ class Opened:
     # The model
 
     @property
+    def model_name(self) -> str | Path | None:
+        """What this was opened with; None: what the settings say."""
+        return self._model
+
+    @property
     def loaded(self) -> bool:
         """Whether the model of chats without one of their own is open."""
         try:

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from claw_local.engine.base import AdapterSlot, Engine, Sampling
-from claw_local.signals.checks import Check, score
+from claw_local.signals.checks import Check
 
 from .batches import Sample
 from .lessons import Lesson
+from .rewards import Rewards
 
 
 class Practice:
@@ -28,14 +29,16 @@ class Practice:
     ramble, and practising them taught it to: measured, the form was learned and the sense was lost.
     """
 
-    def __init__(self, lessons: Sequence[Lesson], checks: Sequence[Check], sampling: Sampling, *, seed: int) -> None:
+    def __init__(
+        self, lessons: Sequence[Lesson], checks: Sequence[Check] | Rewards, sampling: Sampling, *, seed: int
+    ) -> None:
         self._lessons = list(lessons)
-        self._checks = list(checks)
+        self._rewards = checks if isinstance(checks, Rewards) else Rewards(checks)
         self._random = np.random.default_rng(seed)
         self._need = np.ones(len(self._lessons))
         self._sampling = sampling
         self.scores: list[float] = []
-        """Mean score of each round's answers, for those that have checks."""
+        """Mean score of each round's answers, for those that got a reward."""
 
     def round(self, engine: Engine, adapter: Path | None, count: int) -> list[Sample]:
         """Sample answers with this GGUF LoRA (None: the base) and make up to `count` samples of them.
@@ -46,7 +49,7 @@ class Practice:
         """
         if not self._lessons or count == 0:
             return []
-        chosen = self._choose(count * 2 if self._checks else count)
+        chosen = self._choose(count * 2 if self._rewards.can_tell(self._lessons) else count)
         engine.set_adapters([AdapterSlot(adapter)] if adapter else [])
         drawn = replace(self._sampling, seed=int(self._random.integers(2**31)))
         answers = engine.generate_many([self._lessons[n].prompt_ids for n in chosen], drawn)
@@ -54,7 +57,7 @@ class Practice:
         for n, answer in zip(chosen, answers, strict=True):
             if not answer.response_ids:
                 continue
-            reward = score(answer.text, self._checks)
+            reward = self._rewards(self._lessons[n], answer.text)
             if reward is not None:
                 scores.append(reward)
                 self._need[n] = 0.5 * self._need[n] + 0.5 * (1.0 - reward) / 2
@@ -98,7 +101,7 @@ class Practice:
                 score=1.0,
             )
             for n, answer in zip(chosen, answers, strict=True)
-            if answer.response_ids and score(answer.text, self._checks) == 1.0
+            if answer.response_ids and self._rewards(self._lessons[n], answer.text) == 1.0
         ]
         return kept[:count]
 

@@ -23,8 +23,8 @@ from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import LearnError
 from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
-from claw_local.judge.background import judge_turn
-from claw_local.judge.judge import Judge
+from claw_local.judge.background import judge_waiting
+from claw_local.judge.verdict import AnyJudge
 from claw_local.memory import fast, likes
 from claw_local.paths import Paths
 from claw_local.settings import Settings
@@ -32,7 +32,9 @@ from claw_local.signals import turns
 from claw_local.signals.checks import Check
 from claw_local.store import AdapterRecord, Store
 
+from .judging import judging
 from .lessons import Lesson, lasting_hints, lessons_of
+from .rewards import Rewards, judged
 from .rollouts import Practice, balanced, stored_samples
 
 Report = Callable[[str, float, str], None]
@@ -75,7 +77,8 @@ def run(
     report("loading", 0.0, "the model")
     engine = LlamaCppEngine.open(model, settings.model, cache_dir=paths.data)
     try:
-        result = _run(store, paths, settings, engine, run_id, report)
+        with judging(settings, paths, store, engine) as judge:
+            result = _run(store, paths, settings, engine, judge, run_id, report)
     finally:
         engine.close()
     result = replace(result, seconds=round(time.perf_counter() - started, 2))
@@ -83,15 +86,21 @@ def run(
     store.runs.finish(run_id, "done", result=asdict(result), adapter_id=result.adapter or None, detail=detail)
 
 
-def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id: int, report: Report) -> LearnResult:
+def _run(
+    store: Store,
+    paths: Paths,
+    settings: Settings,
+    engine: Engine,
+    judge: AnyJudge | None,
+    run_id: int,
+    report: Report,
+) -> LearnResult:
     learning = settings.learning
 
     # What was said since the last run, judged.
-    judge = Judge(engine)
     waiting = turns.waiting(store)
-    for n, turn in enumerate(waiting):
-        report("judging", 0.02, f"{n + 1} of {len(waiting)}")
-        judge_turn(store, judge, turn)
+    if judge is not None:
+        judge_waiting(store, judge, waiting, lambda n: report("judging", 0.02, f"{n} of {len(waiting)}"))
 
     # What there is to learn from: lessons to train on, lessons held out for the gate, and the wishes of now.
     used = {sample.message_id for sample in store.samples.list() if sample.times_used}
@@ -119,7 +128,12 @@ def _run(store: Store, paths: Paths, settings: Settings, engine: Engine, run_id:
     _sweep(store, paths)
     folder = Path(tempfile.mkdtemp(prefix=f"run-{run_id}-", dir=paths.adapters))
     try:
-        trained = _train(settings, engine, train, checks, parent, folder, report)
+        rewards = (
+            judged(store, judge, train, checks, hints, lambda n, of: report("exam", 0.04, f"{n} of {of}"))
+            if judge is not None
+            else Rewards(checks)
+        )
+        trained = _train(settings, engine, train, rewards, parent, folder, report)
         candidate = AdapterSlot(folder / "adapter.gguf")
         report("gate", 0.85, "asking questions it never trained on")
         verdict, probes = _gate(settings, engine, held_out, hints, checks, slots(parent), candidate, report)
@@ -177,7 +191,7 @@ def _train(
     settings: Settings,
     engine: Engine,
     lessons: Sequence[Lesson],
-    checks: Sequence[Check],
+    rewards: Rewards,
     parent: AdapterRecord | None,
     folder: Path,
     report: Report,
@@ -208,7 +222,7 @@ def _train(
         importance_cap=learning.importance_cap,
     )
     trainer = Trainer(policy, objective, learning_rate=learning.learning_rate, max_norm=learning.max_norm)
-    practice = Practice(lessons, checks, _sampling(settings), seed=learning.seed)
+    practice = Practice(lessons, rewards, _sampling(settings), seed=learning.seed)
     stored = stored_samples(lessons)
     random = np.random.default_rng(learning.seed + 1)
     current: Path | None = Path(parent.gguf_path) if parent else None

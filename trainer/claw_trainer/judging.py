@@ -1,0 +1,31 @@
+"""The judge of a learning run: the settings' own model, or the model that learns. It must never fail the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from claw_local.engine.base import ChatEngine, Engine
+from claw_local.engine.opening import locate_model, open_engine
+from claw_local.errors import ClawError
+from claw_local.judge.opening import make_judge
+from claw_local.judge.verdict import AnyJudge
+from claw_local.paths import Paths
+from claw_local.settings import Settings
+from claw_local.store import Store
+
+
+@contextmanager
+def judging(settings: Settings, paths: Paths, store: Store, engine: Engine) -> Iterator[AnyJudge | None]:
+    """The judge while inside; None where it cannot be had now (its server does not answer): turns go on waiting."""
+    with ExitStack() as stack:
+        judge: AnyJudge | None = None
+        try:
+            judges: ChatEngine = engine
+            if settings.judge.model:
+                judges = open_engine(locate_model(settings, paths, settings.judge.model), settings, paths)
+                stack.callback(judges.close)
+            judge = make_judge(judges, settings.judge, store)
+        except ClawError as error:
+            print(f"The judge cannot be asked in this run: {error}", flush=True)
+        yield judge
