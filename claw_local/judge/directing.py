@@ -44,7 +44,7 @@ def direct(score: int, message: str, reply: str, offered: Sequence[str] = ()) ->
         return Direction()
     # A secret beside the hint says nothing against the hint; system talk beside it does.
     system_talk = filters.is_system_talk(message)
-    dropped = []
+    dropped: list[tuple[str, tuple[str, ...]]] = []
     for text in sorted(dict.fromkeys(filter(None, offered)), key=len, reverse=True):
         refused = written.failed(text, message=message, reply=reply, own=own)
         if system_talk and "system_talk" not in refused:

@@ -63,7 +63,7 @@ def explain(judge: AnyJudge, question: str, reply: str, next_text: str, next_rol
     if not isinstance(judge, Judge):
         return Explanation(verdict, None, None, [], passed(verdict))
     reading = judge.read(question, reply, next_text)
-    named = [
+    named: list[dict[str, float] | None] = [
         {name: float(value) for name, value in zip(VERDICTS, values, strict=True)} if judge.heard else None
         for values in (reading.logprobs, reading.prior)
     ]

@@ -149,7 +149,7 @@ def majority(votes: Sequence[VerdictName]) -> tuple[VerdictName, dict[str, float
     if not votes:
         raise ValueError("no votes")
     counts = Counter(votes)
-    shares = {verdict: counts[verdict] / len(votes) for verdict in VERDICTS}
+    shares: dict[str, float] = {verdict: counts[verdict] / len(votes) for verdict in VERDICTS}
     (first, most), *others = counts.most_common()
     tied = bool(others) and others[0][1] == most
     return "neutral" if tied else first, shares

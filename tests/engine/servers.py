@@ -21,12 +21,14 @@ class Script:
 
     Attributes:
         pieces: the reply, piece by piece; `pause_s` apart, the first after `first_s`.
+        says: the reply to one request, in the place of `pieces`, by the request's body.
         asked: each request's path, headers and body.
         left: set once a client has gone before the end of a reply.
     """
 
     def __init__(self) -> None:
         self.pieces: Sequence[str] = ("Tea ", "is a ", "drink.")
+        self.says: Callable[[dict[str, Any]], str] | None = None
         self.pause_s = 0.0
         self.first_s = 0.0
         self.finish = "stop"
@@ -171,11 +173,11 @@ class _OpenAI(_Handler):
         elif self.script.plain and "min_p" in body:
             self._send(400, {"error": {"message": "Unrecognized request argument supplied: min_p"}})
         else:
-            self._stream("text/event-stream", self._parts())
+            self._stream("text/event-stream", self._parts(body))
 
-    def _parts(self) -> Iterator[bytes]:
+    def _parts(self, body: dict[str, Any]) -> Iterator[bytes]:
         yield b": a comment, to keep the line open\n\n"
-        for piece in self.script.pieces:
+        for piece in self.script.pieces if self.script.says is None else [self.script.says(body)]:
             yield _event({"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]})
         if not self.script.break_off:
             yield _event({"choices": [{"index": 0, "delta": {}, "finish_reason": self.script.finish}]})

@@ -2,8 +2,7 @@
 
 For each case with outcome O the judge votes m times; the step's reward is R = O + (λ/m) Σ_j S_j, a vote's R · S_j,
 standardised over the m votes; each vote's log-probability goes up or down with it. The votes are drawn from the judge
-as
-it is used: the calibration and the words of a message stand beside the model's logits and are not trained.
+as it is used: the calibration and the words of a message stand beside the model's logits and are not trained.
 
 Left out on purpose: going on from an earlier run's adapter. All feedback is learned anew each time, which takes
 seconds, so that what a person took back is gone.

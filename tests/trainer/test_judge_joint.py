@@ -1,0 +1,156 @@
+"""The judge learns from thumbs and edits, and one that got worse is not taken. Small runs on the embedded model."""
+
+from __future__ import annotations
+
+import claw_trainer  # isort: skip  # noqa: F401  before torch: see claw_trainer.cpu
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from claw_local.adapters import gguf
+from claw_local.engine.base import AdapterSlot
+from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.judge import personal
+from claw_local.judge.examples import Example
+from claw_local.judge.feedback import Feedback, explicit_feedback
+from claw_local.judge.judge import Judge
+from claw_local.judge.opening import make_judge
+from claw_local.paths import Paths
+from claw_local.settings import JudgeSettings, ModelSettings, Settings
+from claw_local.store import Store
+from claw_trainer import judge_joint
+from claw_trainer.judge_adapter import Case
+from claw_trainer.judge_joint import JointCase, Recipe, decided, joint_case, vote_losses
+from claw_trainer.lower_adapters import add_lora
+from claw_trainer.policy import Policy
+from claw_trainer.weights import load_base
+
+EASY = [
+    Example("a", "en", "12", "user", "Perfect, thanks!", 1, False),
+    Example("b", "en", "12", "user", "That's wrong.", -1, False),
+    Example("c", "en", "12", "user", "Great, that helped a lot.", 1, False),
+    Example("d", "en", "12", "user", "No, this is not what I asked for.", -1, False),
+]
+SAID = [("well well, look at you", 1), ("look at you again", 1), ("oh boy, the oracle speaks", -1)]
+
+
+def a_store(home: Paths) -> Store:
+    """Thumbs on replies with messages that no judge reads the way this person means them, and one edit with a hint."""
+    store = Store(home.make())
+    for number, (message, thumb) in enumerate(SAID):
+        chat = store.chats.create()
+        question = store.messages.add(chat.id, "user", f"Question {number}?", parent_id=None)
+        reply = store.messages.add(chat.id, "assistant", "So.", parent_id=question, response_ids=[5])
+        store.messages.add(chat.id, "user", message, parent_id=reply)
+        store.signals.add(reply, "judge", 0)
+        store.signals.add(reply, "thumb", thumb)
+    return store
+
+
+def test_feedback_is_what_was_said_outright(home: Paths) -> None:
+    store = a_store(home)
+    chat = store.chats.create()
+    question = store.messages.add(chat.id, "user", "What is fog?", parent_id=None)
+    reply = store.messages.add(chat.id, "assistant", "- A cloud", parent_id=question, response_ids=[5])
+    store.messages.add(chat.id, "assistant", "It is a cloud.", parent_id=question, learn="never")
+    store.signals.add(reply, "edit", -1, hint="No lists, please.")
+    silent = store.messages.add(chat.id, "assistant", "A mist.", parent_id=question, response_ids=[6])
+    store.signals.add(silent, "judge", -1, hint="Nobody said this outright.")
+    found = explicit_feedback(store)
+    assert [(one.asked, one.text, one.outcome) for one in found] == [
+        *(("next", message, thumb) for message, thumb in SAID),
+        ("follows", "No lists, please.", -1),
+        ("follows", "No lists, please.", 1),
+    ]
+    assert [one.reply for one in found[-2:]] == ["- A cloud", "It is a cloud."]
+    store.chats.delete(chat.id)
+    assert len(explicit_feedback(store)) == 3
+    store.close()
+
+
+def test_a_vote_that_agrees_with_the_outcome_becomes_likelier() -> None:
+    case = JointCase(Case((1,), (2, 3, 4), 0), (0.0, 0.0, 0.0), (1, 0, -1), outcome=1)
+    logits = torch.zeros(3, requires_grad=True)
+    dice = torch.Generator().manual_seed(0)
+    loss = sum(vote_losses(logits.log_softmax(0), case, 8, 1.0, dice) for _ in range(50))
+    loss.backward()  # type: ignore[union-attr]
+    assert logits.grad is not None
+    good, _, bad = (-logits.grad).tolist()
+    assert good > 0 > bad
+    sure = torch.tensor([0.0, -60.0, -60.0])
+    assert float(vote_losses(sure, case, 8, 1.0, dice)) == 0.0, "votes that all agree say nothing"
+
+
+@pytest.fixture(scope="module")
+def engine(model_path: Path) -> Iterator[LlamaCppEngine]:
+    with LlamaCppEngine.open(model_path, ModelSettings(threads=1, context=1024), cache_dir=None) as opened:
+        yield opened
+
+
+def test_the_trainers_judge_decides_as_the_judge_does(engine: LlamaCppEngine) -> None:
+    judge = make_judge(engine, JudgeSettings(), None)
+    assert isinstance(judge, Judge)
+    case = joint_case(judge, engine, Feedback(1, "next", "Why?", "So.", "No lists please.", -1))
+    policy = Policy(load_base(engine.info.path), rank=2, alpha=4)
+    with torch.no_grad():
+        (mine,) = decided(policy, [case])
+    theirs = judge.read("Why?", "So.", "No lists please.").probabilities
+    assert np.abs(mine.exp().numpy() - theirs).max() < 0.05
+
+
+def test_an_adapter_below_is_part_of_the_base(engine: LlamaCppEngine, tmp_path: Path) -> None:
+    random = Policy(load_base(engine.info.path), rank=2, alpha=4)
+    with torch.no_grad():
+        for matrix in random.parameters():
+            matrix.copy_(torch.randn(matrix.shape, generator=torch.Generator().manual_seed(3)) * 0.02)
+    lora = gguf.convert_lora(random.save(tmp_path / "peft"), engine.info.path, tmp_path / "below.gguf")
+    case = Case(tuple(engine.tokenize("The sky is")), tuple(engine.tokenize(" blue red")), 0)
+    with torch.no_grad():
+        adapted = judge_joint.choice_logprobs(random, [case])
+    base = load_base(engine.info.path)
+    add_lora(base, lora)
+    with torch.no_grad():
+        merged = judge_joint.choice_logprobs(Policy(base, rank=2, alpha=4), [case])
+    assert torch.allclose(adapted, merged, atol=1e-3)
+
+
+@pytest.mark.parametrize("worse", [False, True])
+def test_a_run_trains_the_judge_and_only_one_that_is_no_worse_is_used(
+    home: Paths, engine: LlamaCppEngine, worse: bool
+) -> None:
+    store = a_store(home)
+    # Labels turned round: whatever is learned, the new judge cannot be made to look better on those but by chance.
+    held = [Example(**{**vars(one), "score": -one.score}) for one in EASY] if worse else EASY
+    recipe = Recipe(steps=2, batch=3, learning_rate=5e-3 if worse else 1e-4)
+    if worse:  # The judge as it is has to score something that can be lost.
+        held = [*held, EASY[0], EASY[1]]
+    run_id = store.runs.begin()
+    judge_joint.run(
+        store, home, Settings(model=ModelSettings(threads=1, context=1024)), engine.info.path, run_id,
+        recipe=recipe, held=held,
+    )  # fmt: skip
+    result = store.runs.get(run_id).result
+    assert (result["cases"], result["steps"]) == (3, 2)
+    assert set(result["before"]) == set(result["after"]) == {"accuracy", "auc"}
+    own = personal.personal(store, engine.info.sha256)
+    folders = list(home.adapters.glob("judge-*"))
+    fell = any(result["after"][name] < result["before"][name] - 0.005 for name in result["before"])
+    assert result["accepted"] is not fell
+    if result["accepted"]:
+        assert own is not None and len(own.lineage) == 3 and len(folders) == 1
+        bare = make_judge(engine, JudgeSettings(), None)
+        mine = make_judge(engine, JudgeSettings(), store)
+        assert isinstance(bare, Judge) and isinstance(mine, Judge)
+        assert mine.identity.adapter == own.sha256 != bare.identity.adapter
+        engine.set_judge_adapters([AdapterSlot(Path(own.path))])
+        with_own = mine.read("Question 0?", "So.", SAID[0][0]).logprobs
+        engine.set_judge_adapters([])
+        assert not np.allclose(with_own, bare.read("Question 0?", "So.", SAID[0][0]).logprobs)
+    else:
+        assert own is None and folders == []
+        assert "worse" in result["reason"]
+    store.close()
