@@ -6,13 +6,13 @@ import claw_trainer  # isort: skip  # noqa: F401  before torch: see claw_trainer
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from claw_local.adapters import gguf
-from claw_local.engine.base import AdapterSlot
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.judge import personal
 from claw_local.judge.examples import Example
@@ -118,39 +118,48 @@ def test_an_adapter_below_is_part_of_the_base(engine: LlamaCppEngine, tmp_path: 
     assert torch.allclose(adapted, merged, atol=1e-3)
 
 
-@pytest.mark.parametrize("worse", [False, True])
-def test_a_run_trains_the_judge_and_only_one_that_is_no_worse_is_used(
-    home: Paths, engine: LlamaCppEngine, worse: bool
-) -> None:
-    store = a_store(home)
-    # Labels turned round: whatever is learned, the new judge cannot be made to look better on those but by chance.
-    held = [Example(**{**vars(one), "score": -one.score}) for one in EASY] if worse else EASY
-    recipe = Recipe(steps=2, batch=3, learning_rate=5e-3 if worse else 1e-4)
-    if worse:  # The judge as it is has to score something that can be lost.
-        held = [*held, EASY[0], EASY[1]]
+def trained(store: Store, home: Paths, engine: LlamaCppEngine, recipe: Recipe, held: list[Example]) -> dict[str, Any]:
     run_id = store.runs.begin()
-    judge_joint.run(
-        store, home, Settings(model=ModelSettings(threads=1, context=1024)), engine.info.path, run_id,
-        recipe=recipe, held=held,
-    )  # fmt: skip
-    result = store.runs.get(run_id).result
+    settings = Settings(model=ModelSettings(threads=1, context=1024))
+    judge_joint.run(store, home, settings, engine.info.path, run_id, recipe=recipe, held=held)
+    return store.runs.get(run_id).result
+
+
+def test_a_run_trains_the_judge_which_is_used_from_then_on(home: Paths, engine: LlamaCppEngine) -> None:
+    store = a_store(home)
+    result = trained(store, home, engine, Recipe(steps=2, batch=3, learning_rate=1e-4), EASY)
+    assert result["accepted"], result
     assert (result["cases"], result["steps"]) == (3, 2)
-    assert set(result["before"]) == set(result["after"]) == {"accuracy", "auc"}
+    assert result["before"] == {"accuracy": 1.0, "auc": 1.0} == result["after"]
     own = personal.personal(store, engine.info.sha256)
-    folders = list(home.adapters.glob("judge-*"))
-    fell = any(result["after"][name] < result["before"][name] - 0.005 for name in result["before"])
-    assert result["accepted"] is not fell
-    if result["accepted"]:
-        assert own is not None and len(own.lineage) == 3 and len(folders) == 1
-        bare = make_judge(engine, JudgeSettings(), None)
-        mine = make_judge(engine, JudgeSettings(), store)
-        assert isinstance(bare, Judge) and isinstance(mine, Judge)
-        assert mine.identity.adapter == own.sha256 != bare.identity.adapter
-        engine.set_judge_adapters([AdapterSlot(Path(own.path))])
-        with_own = mine.read("Question 0?", "So.", SAID[0][0]).logprobs
-        engine.set_judge_adapters([])
-        assert not np.allclose(with_own, bare.read("Question 0?", "So.", SAID[0][0]).logprobs)
-    else:
-        assert own is None and folders == []
-        assert "worse" in result["reason"]
+    assert own is not None and len(own.lineage) == 3
+    assert [folder / "adapter.gguf" for folder in home.adapters.glob("judge-*")] == [Path(own.path)]
+    bare = make_judge(engine, JudgeSettings(), None)
+    assert isinstance(bare, Judge)
+    before = bare.read("Question 0?", "So.", SAID[0][0]).logprobs
+    mine = make_judge(engine, JudgeSettings(), store)
+    assert isinstance(mine, Judge) and mine.identity.adapter == own.sha256
+    assert not np.allclose(mine.read("Question 0?", "So.", SAID[0][0]).logprobs, before)
+    engine.set_judge_adapters([])
+    store.close()
+
+
+def test_a_judge_that_got_worse_is_not_taken(home: Paths, engine: LlamaCppEngine) -> None:
+    store = a_store(home)
+    judge = make_judge(engine, JudgeSettings(), None)
+    # What the judge says now is right by definition; steps that are far too large change some of it.
+    held = [
+        Example(text, "en", "12", "user", text, judge.judge("", "12", text).score, False)
+        for text in (
+            "It runs like a dream.", "You saved my day!", "Now my cake is burnt.", "My boss laughed at it.", "Hooray!",
+            "That broke everything.", "I am so relieved.", "What a mess.", "It froze again.", "This made my mum cry.",
+            "Bingo!", "Neither of these exists.",
+        )
+    ]  # fmt: skip
+    assert len({one.score for one in held}) > 1
+    result = trained(store, home, engine, Recipe(steps=2, batch=3, learning_rate=0.05), held)
+    assert result["before"]["accuracy"] == 1.0 > result["after"]["accuracy"]
+    assert not result["accepted"] and "worse" in result["reason"]
+    assert personal.personal(store, engine.info.sha256) is None
+    assert list(home.adapters.glob("judge-*")) == []
     store.close()
