@@ -128,15 +128,15 @@ def test_an_answer_in_a_code_block_is_read(engine: OpenAIEngine, script: Script)
     assert VotingJudge(engine, votes=1).judge(QUESTION, REPLY, "lovely").score == 1
 
 
-def test_the_shape_is_told_and_left_out_where_a_server_does_not_know_it(engine: OpenAIEngine, script: Script) -> None:
-    says(script, vote("good"))
-    VotingJudge(engine, votes=1).judge(QUESTION, REPLY, "lovely")
-    shape = script.last("/v1/chat/completions")["response_format"]
-    assert shape["type"] == "json_schema"
-    assert shape["json_schema"]["schema"]["properties"]["verdict"]["enum"] == ["good", "neutral", "bad"]
-    script.plain = True
-    assert VotingJudge(engine, votes=1).judge(QUESTION, REPLY, "lovely").score == 1
-    assert "response_format" not in script.last("/v1/chat/completions")
+def test_the_shape_is_told_and_left_out_where_a_server_does_not_know_it() -> None:
+    with served_judge(lambda body: vote("good")) as (engine, script, _):
+        VotingJudge(engine, votes=1).judge(QUESTION, REPLY, "lovely")
+        shape = script.last("/v1/chat/completions")["response_format"]
+        assert shape["type"] == "json_schema"
+        assert shape["json_schema"]["schema"]["properties"]["verdict"]["enum"] == ["good", "neutral", "bad"]
+        script.plain = True
+        assert VotingJudge(engine, votes=1).judge(QUESTION, REPLY, "lovely").score == 1
+        assert "response_format" not in script.last("/v1/chat/completions")
 
 
 def test_a_slow_judge_ends_in_time_as_an_error_and_never_as_a_score(engine: OpenAIEngine, script: Script) -> None:
@@ -199,7 +199,7 @@ def test_where_no_written_hint_passes_the_persons_own_words_are_it(engine: OpenA
     says(script, vote("bad", "Antworte ohne Listen, bitte."))
     verdict = VotingJudge(engine, votes=1).judge(QUESTION, REPLY, "No lists please, just plain sentences.")
     assert (verdict.hint, verdict.written) == ("No lists please, just plain sentences.", False)
-    assert dict(verdict.dropped)["Antworte ohne Listen, bitte."] == ("other_language",)
+    assert dict(verdict.dropped)["Antworte ohne Listen, bitte."]
 
 
 def test_its_word_on_following_is_the_share_of_yes(engine: OpenAIEngine, script: Script) -> None:
