@@ -9,6 +9,7 @@ from . import words
 from .calibration import VERDICTS
 from .filters import FILTERS
 from .judge import Judge
+from .unheard import UnheardJudge
 from .verdict import AnyJudge, Verdict
 from .written import WRITTEN_FILTERS
 
@@ -60,20 +61,17 @@ def explain(judge: AnyJudge, question: str, reply: str, next_text: str, next_rol
     question, next_text = own_words(question), own_words(next_text)
     if next_role != "user" or not next_text.strip():
         return Explanation(verdict, None, None, [], {})
+    if isinstance(judge, UnheardJudge):
+        return Explanation(verdict, None, None, counted(question, reply, next_text), passed(verdict), heard=False)
     if not isinstance(judge, Judge):
         return Explanation(verdict, None, None, [], passed(verdict))
     reading = judge.read(question, reply, next_text)
-    named: list[dict[str, float] | None] = [
-        {name: float(value) for name, value in zip(VERDICTS, values, strict=True)} if judge.heard else None
-        for values in (reading.logprobs, reading.prior)
-    ]
     return Explanation(
         verdict=verdict,
-        logprobs=named[0],
-        prior=named[1],
+        logprobs={name: float(value) for name, value in zip(VERDICTS, reading.logprobs, strict=True)},
+        prior={name: float(value) for name, value in zip(VERDICTS, reading.prior, strict=True)},
         counted=counted(question, reply, next_text) if judge.lexical else [],
         filters=passed(verdict),
-        heard=judge.heard,
     )
 
 

@@ -31,7 +31,7 @@ class Reading:
     """What a verdict is made of: [3] each, in the order of `VERDICTS`.
 
     Attributes:
-        logprobs: of the verdict words after the message, in nats; all 0 where the model is not heard.
+        logprobs: of the verdict words after the message, in nats.
         prior: the same after content-free messages.
         evidence: nats that the message's own words add.
         probabilities: what comes of the three.
@@ -57,8 +57,6 @@ class Judge:
         trained: the engine's judge's adapters were trained for this: they are asked with the prompt they know.
         lexical: whether the words of a message count beside the model; None: if it was not trained.
         confidence: least probability of good or bad.
-        heard: whether the model's word counts on the first question. If not (it failed its exam), the words of the
-            message decide alone: they are read by rules that a person can look at.
         adapter: SHA-256 of the engine's judge's adapters; "" without one.
         timeout_s: longest that one question may take.
         writes_hints: whether the model may put hints into words of its own.
@@ -71,7 +69,6 @@ class Judge:
         trained: bool = False,
         lexical: bool | None = None,
         confidence: float = CONFIDENCE,
-        heard: bool = True,
         adapter: str = "",
         timeout_s: float = TIMEOUT_S,
         writes_hints: bool = False,
@@ -80,9 +77,8 @@ class Judge:
         self._few_shot = scoring.FewShot(engine)
         self._prompts = Trained(engine)
         self._trained = trained
-        self._lexical = (not trained if lexical is None else lexical) or not heard
+        self._lexical = not trained if lexical is None else lexical
         self._confidence = confidence
-        self._heard = heard
         self._timeout_s = timeout_s
         self._writes_hints = writes_hints
         self._version = f"trained-{FORMAT}" if trained else version()
@@ -91,11 +87,6 @@ class Judge:
     @property
     def identity(self) -> Identity:
         return self._identity
-
-    @property
-    def heard(self) -> bool:
-        """Whether the model's word counts, beside the words of the message."""
-        return self._heard
 
     @property
     def lexical(self) -> bool:
@@ -147,14 +138,13 @@ class Judge:
         Raises:
             Cancelled: `cancel` was set before it was done. JudgeError: it took longer than `timeout_s`.
         """
-        logprobs = prior = np.zeros(len(VERDICTS))  # A trained judge knows all verdicts alike: nothing leans.
-        if self._heard:
-            with within(self._timeout_s, cancel, self._engine.info.name) as deadline:
-                if self._trained:
-                    logprobs = self._prompts.logprobs(question, reply, message, cancel=deadline)
-                else:
-                    prior = self._few_shot.prior(cancel=deadline)
-                    logprobs = self._few_shot.logprobs(message, cancel=deadline)
+        prior = np.zeros(len(VERDICTS))  # A trained judge knows all verdicts alike: nothing leans.
+        with within(self._timeout_s, cancel, self._engine.info.name) as deadline:
+            if self._trained:
+                logprobs = self._prompts.logprobs(question, reply, message, cancel=deadline)
+            else:
+                prior = self._few_shot.prior(cancel=deadline)
+                logprobs = self._few_shot.logprobs(message, cancel=deadline)
         evidence = words.evidence(question, reply, message) if self._lexical else np.zeros(len(VERDICTS))
         return Reading(logprobs, prior, evidence, posterior(logprobs, prior, evidence))
 

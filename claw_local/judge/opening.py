@@ -11,6 +11,7 @@ from ..store import Store
 from . import exam
 from .judge import Judge
 from .personal import JudgeAdapters, adapters_of
+from .unheard import UnheardJudge
 from .verdict import AnyJudge
 from .voting import VOTES, VotingJudge
 
@@ -39,37 +40,32 @@ def make_judge(
     may_write = settings.writes_hints == "on" or (
         settings.writes_hints == "auto" and (not has_tokens(engine) or engine.info.parameters >= CAPABLE)
     )
-    if not has_tokens(engine):
-        return VotingJudge(
-            engine,
-            votes=settings.votes or VOTES,
-            confidence=settings.confidence,
-            timeout_s=settings.timeout_s,
-            writes_hints=may_write,
-        )
-    found = adapters_of(engine.info.sha256, settings, store) if adapters is None else adapters
-    engine.set_judge_adapters(found.slots)
-    if settings.votes:
-        return VotingJudge(
-            engine,
-            votes=settings.votes,
-            confidence=settings.confidence,
-            timeout_s=settings.timeout_s,
-            adapter=found.sha256,
-            writes_hints=may_write,
-        )
+    judge = _make(engine, settings, store, adapters, may_write)
+    taken = exam.find(store.exams, judge, "next") if store is not None and not examining else None
+    return judge if taken is None or taken.passed else UnheardJudge(judge, confidence=settings.confidence)
 
-    def judge(heard: bool) -> Judge:
-        return Judge(
-            engine,
-            trained=found.trained,
-            confidence=settings.confidence,
-            heard=heard,
-            adapter=found.sha256,
-            timeout_s=settings.timeout_s,
-            writes_hints=may_write,
-        )
 
-    made = judge(heard=True)
-    taken = exam.find(store.exams, made, "next") if store is not None and not examining else None
-    return made if taken is None or taken.passed else judge(heard=False)
+def _make(
+    engine: ChatEngine, settings: JudgeSettings, store: Store | None, adapters: JudgeAdapters | None, may_write: bool
+) -> AnyJudge:
+    found = JudgeAdapters()
+    if has_tokens(engine):
+        found = adapters_of(engine.info.sha256, settings, store) if adapters is None else adapters
+        engine.set_judge_adapters(found.slots)
+        if not settings.votes:
+            return Judge(
+                engine,
+                trained=found.trained,
+                confidence=settings.confidence,
+                adapter=found.sha256,
+                timeout_s=settings.timeout_s,
+                writes_hints=may_write,
+            )
+    return VotingJudge(
+        engine,
+        votes=settings.votes or VOTES,
+        confidence=settings.confidence,
+        timeout_s=settings.timeout_s,
+        adapter=found.sha256,
+        writes_hints=may_write,
+    )

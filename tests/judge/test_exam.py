@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from claw_local.engine.base import Cancelled
@@ -14,8 +13,9 @@ from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import JudgeError
 from claw_local.judge import exam
 from claw_local.judge.examples import shipped
-from claw_local.judge.judge import Judge
+from claw_local.judge.explanation import explain
 from claw_local.judge.opening import make_judge
+from claw_local.judge.unheard import UnheardJudge
 from claw_local.judge.verdict import Identity, Verdict
 from claw_local.judge.voting import VotingJudge
 from claw_local.paths import Paths
@@ -120,20 +120,22 @@ def test_the_embedded_judge_passes_the_first_exam_as_it_is_used(engine: LlamaCpp
     store.close()
 
 
-def test_a_judge_that_failed_is_not_heard_and_the_words_decide(engine: LlamaCppEngine, home: Paths) -> None:
-    store = Store(home)
-    judge = make_judge(engine, JudgeSettings(), store)
-    assert isinstance(judge, Judge) and judge.heard
+@pytest.mark.parametrize("votes", [0, 3])
+def test_a_judge_that_failed_is_not_heard_and_the_words_decide(engine: LlamaCppEngine, home: Paths, votes: int) -> None:
+    store, settings = Store(home), JudgeSettings(votes=votes)
+    judge = make_judge(engine, settings, store)
     who = judge.identity
     store.exams.put(exam.ExamRecord(who.model, who.adapter, who.version, "next", 0.7, 0.5, 0.5, 60, False, {}, 0.1))
-    deaf = make_judge(engine, JudgeSettings(), store)
-    assert isinstance(deaf, Judge) and not deaf.heard
+    deaf = make_judge(engine, settings, store)
+    assert isinstance(deaf, UnheardJudge)
     assert deaf.identity == judge.identity, "it stays the judge that took the exam"
-    reading = deaf.read("How?", "1. So", "No lists please, just plain sentences.")
-    assert not np.any(reading.logprobs) and not np.any(reading.prior)
-    assert deaf.judge("How?", "1. So", "No lists please, just plain sentences.").score == -1
+    wish = deaf.judge("How?", "1. So", "No lists please, just plain sentences.")
+    assert (wish.score, wish.hint) == (-1, "No lists please, just plain sentences.")
     assert deaf.judge("How?", "So.", "Perfect, thank you!").score == 1
     assert deaf.judge("How?", "So.", "The bakery opens at nine and she went there with her aunt.").score == 0
-    examined = make_judge(engine, JudgeSettings(), store, examining=True)
-    assert isinstance(examined, Judge) and examined.heard, "it may take the exam again"
+    assert deaf.judge("How?", "So.", " ").score == 0
+    assert deaf.judge("Run.", "So.", "exit code: 1", next_role="tool").score == -1
+    told = explain(deaf, "How?", "1. So", "No lists please, just plain sentences.")
+    assert not told.heard and told.logprobs is None and told.counted
+    assert not isinstance(make_judge(engine, settings, store, examining=True), UnheardJudge), "it may try again"
     store.close()
