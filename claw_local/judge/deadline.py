@@ -49,6 +49,5 @@ def within(timeout_s: float, cancel: threading.Event | None, who: str) -> Iterat
 
 def too_slow(who: str, timeout_s: float) -> JudgeError:
     return JudgeError(
-        f"The judge {who} took longer than {timeout_s:g} s, so the turn waits. A larger judge.timeout_s gives "
-        "it more time."
+        f"The judge {who} took longer than {timeout_s:g} s, so the turn waits. judge.timeout_s gives it more time."
     )

@@ -3,9 +3,10 @@
 Where a judge stays under `PASS_AUC`, its word on that question counts nothing (DESIGN §5):
 
 - "next", what the next message says of a reply. A judge that failed is not heard (`unheard`): the words of the message
-  are read by rules alone, as checks read a text. One that has not taken the exam yet is heard, since the first corrections should
-  not have to wait for it. The exam's cases are plain everyday messages in six languages, a set of their own: what has
-  to be right before anything may be learned. How a judge does on hard ones is measured with `claw-local judge eval`.
+  are read by rules alone, as checks read a text. One that has not taken the exam yet is heard, since the first
+  corrections should not have to wait for it. The exam's cases are plain everyday messages in six languages, a set of
+  their own: what has to be right before anything may be learned. How a judge does on hard ones is measured with
+  `claw-local judge eval`.
 - "follows", whether a reply follows a hint. It is only heard after it passed, with wishes it may have been trained on
   *and* with others: what a check can verify is never put to a judge, so the wishes it is asked about are the others.
 

@@ -1,4 +1,4 @@
-"""A judge whose word on the first question counts nothing, since it failed that exam: the words of a message decide alone.
+"""A judge whose word on the first question counts nothing, since it failed that exam: the words of a message decide.
 
 They are read by rules that a person can look at (`data/judge_words.json`), as checks read a text. It must never ask the
 judge it stands for about a message.

@@ -20,12 +20,10 @@ COPIED_WORDS = 5
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _EMPTY = frozenset(
-    "the and for are was not but you your that this with from have has had can could would should please "
-    "just more less "
-    "answer answers reply replies respond response use using write next time always never want wants "
-    "user person it its "
-    "them they their too very so into about than then only also when what how bitte immer nicht und der die das eine "
-    "pour les des avec sans por favor con una que del".split()
+    "the and for are was not but you your that this with from have has had can could would should please just more "
+    "less answer answers reply replies respond response use using write next time always never want wants user person "
+    "it its them they their too very so into about than then only also when what how bitte immer nicht und der die "
+    "das eine pour les des avec sans por favor con una que del".split()
 )
 """Words that a hint and a message have in common without being about the same thing."""
 

@@ -12,9 +12,10 @@ import pytest
 from claw_local.engine.base import Generation, Message, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.judge import exam
+from claw_local.judge.unheard import UnheardJudge
 from claw_local.judge.voting import VotingJudge
 from claw_local.paths import Paths
-from claw_local.settings import ModelSettings, Settings
+from claw_local.settings import ModelSettings
 from claw_local.signals import turns
 from claw_local.signals.checks import Check
 from claw_local.store import Store
@@ -154,8 +155,19 @@ def test_a_run_whose_judge_cannot_be_reached_goes_on_without(
 ) -> None:
     with served_judge(wise) as (_, _, settings), judging(settings, home, store, engine) as judge:
         assert isinstance(judge, VotingJudge)
+        record = exam.find(store.exams, judge, "next")
+        assert record is not None and record.passed, "it takes its first exam there, once"
     with judging(settings, home, store, engine) as judge:
         assert judge is None
     assert "No server answers" in capfd.readouterr().out
-    with judging(Settings(), home, store, engine) as judge:
-        assert judge is not None and judge.identity.model == engine.info.sha256
+
+
+def test_a_judge_that_fails_its_first_exam_is_not_heard_in_that_run(
+    store: Store, engine: LlamaCppEngine, home: Paths
+) -> None:
+    with (
+        served_judge(foolish) as (_, _, settings),
+        judging(settings, home, store, engine) as judge,
+    ):
+        assert isinstance(judge, UnheardJudge)
+        assert judge.judge("How?", "1. So", "No lists please.").score == -1

@@ -73,15 +73,15 @@ class Rewards:
 
 def judged(
     store: Store,
-    judge: AnyJudge,
+    judge: AnyJudge | None,
     lessons: Sequence[Lesson],
     checks: Sequence[Check],
     hints: Sequence[str],
     on_exam: Callable[[int, int], None] = lambda done, of: None,
 ) -> Rewards:
     """Rewards with the judge's word where it passed the exam in the second question. It takes the exam here, once, if
-    there is a wish it would be asked about."""
-    if not Rewards(checks, hints, lambda hint, reply: None).asks(lessons):
+    there is a wish it would be asked about. Without a judge, the checks alone."""
+    if judge is None or not Rewards(checks, hints, lambda hint, reply: None).asks(lessons):
         return Rewards(checks, hints)
     record = exam.find(store.exams, judge, "follows")
     if record is None:

@@ -77,7 +77,7 @@ def run(
     report("loading", 0.0, "the model")
     engine = LlamaCppEngine.open(model, settings.model, cache_dir=paths.data)
     try:
-        with judging(settings, paths, store, engine) as judge:
+        with judging(settings, paths, store, engine, lambda n, of: report("exam", 0.01, f"{n} of {of}")) as judge:
             result = _run(store, paths, settings, engine, judge, run_id, report)
     finally:
         engine.close()
@@ -128,11 +128,7 @@ def _run(
     _sweep(store, paths)
     folder = Path(tempfile.mkdtemp(prefix=f"run-{run_id}-", dir=paths.adapters))
     try:
-        rewards = (
-            judged(store, judge, train, checks, hints, lambda n, of: report("exam", 0.04, f"{n} of {of}"))
-            if judge is not None
-            else Rewards(checks)
-        )
+        rewards = judged(store, judge, train, checks, hints, lambda n, _: report("exam", 0.04, f"case {n}"))
         trained = _train(settings, engine, train, rewards, parent, folder, report)
         candidate = AdapterSlot(folder / "adapter.gguf")
         report("gate", 0.85, "asking questions it never trained on")
