@@ -33,6 +33,8 @@ from claw_local.settings import JudgeSettings, ModelSettings
 
 JUDGEMENTS = 60
 BEGINNINGS = 40
+BATCHES = (4, 8, 16, 32, 60)
+"""Tokens read at once; the judge reads at most 64."""
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:
@@ -66,6 +68,21 @@ def judgements(engine: Engine, judge: Judge, examples: Sequence[Example]) -> dic
         "new_tokens": {"p50": float(np.percentile(new, 50)), "p99": float(np.percentile(new, 99))},
         "ms_per_new_token": round(1000 * statistics.fmean(reading) / statistics.fmean(new), 2),
     }
+
+
+def by_batch(engine: Engine) -> dict[str, float]:
+    """Milliseconds a token takes when so many are read at once: what judging several messages together could save."""
+    ids = engine.tokenize("Rain fell on the hills and the sea, and nobody minded. " * 20)
+    found = {}
+    for size in BATCHES:
+        took = []
+        for number in range(8):
+            engine.next_logits([], ids[:2])
+            started = time.perf_counter()
+            engine.next_logits([], [*ids[:2], *ids[number + 3 : number + 3 + size]])
+            took.append((time.perf_counter() - started) * 1000 / size)
+        found[str(size)] = round(statistics.median(took), 2)
+    return found
 
 
 def first_tokens(engine: Engine, judge: Judge | None, examples: Sequence[Example]) -> list[float]:
@@ -119,6 +136,7 @@ def main() -> None:
             "machine": platform.processor() or platform.machine(),
             "cores": usable_cores(),
             **judgements(engine, judge, examples),
+            "ms_per_token_by_batch": by_batch(engine),
         }
         first_tokens(engine, None, examples)
         alone = first_tokens(engine, None, examples)
