@@ -113,7 +113,7 @@ def _holds(scope: str) -> str:
 
 def print_training(result: JudgeTraining) -> None:
     typer.echo(f"{'Taken' if result.accepted else 'Not taken'}: {result.reason}")
-    typer.echo(f"{result.cases} cases of your feedback, {result.steps} steps, {result.seconds:.0f} s.")
+    typer.echo(f"{result.samples} cases of your feedback, {result.steps} steps, {result.seconds:.0f} s.")
     for name in result.before:
         typer.echo(
             f"  {name:<10} {result.before[name]:.3f} → {result.after.get(name, 0.0):.3f}   (shipped dev examples)"

@@ -182,7 +182,8 @@ def _row(run: Run) -> tuple[str, ...]:
         said = f"{run.phase} {run.progress:.0%} {run.detail}"
     elif run.state == "done":
         taken = "in use" if run.result.get("accepted") else "not taken"
-        said = f"adapter {run.adapter_id or run.result.get('adapter', 0)} {taken}: {run.result.get('reason', '')}"
+        made = "the judge" if "after" in run.result else f"adapter {run.adapter_id or run.result.get('adapter', 0)}"
+        said = f"{made} {taken}: {run.result.get('reason', '')}"
     else:
         said = run.detail
     return str(run.id), run.started_at[:16].replace("T", " "), _lasted(run), run.state, said

@@ -25,13 +25,13 @@ class JudgeTraining:
     Attributes:
         accepted: whether the new judge is in use.
         reason: why, in a sentence.
-        cases: cases of the person's feedback it learned from.
+        samples: cases of the person's feedback it learned from.
         before, after: accuracy and AUC on the shipped dev examples.
     """
 
     accepted: bool
     reason: str
-    cases: int
+    samples: int
     steps: int
     seconds: float
     before: dict[str, float] = field(default_factory=dict)

@@ -129,7 +129,7 @@ def test_a_run_trains_the_judge_which_is_used_from_then_on(home: Paths, engine: 
     store = a_store(home)
     result = trained(store, home, engine, Recipe(steps=2, batch=3, learning_rate=1e-4), EASY)
     assert result["accepted"], result
-    assert (result["cases"], result["steps"]) == (3, 2)
+    assert (result["samples"], result["steps"]) == (3, 2)
     assert result["before"] == {"accuracy": 1.0, "auc": 1.0} == result["after"]
     own = personal.personal(store, engine.info.sha256)
     assert own is not None and len(own.lineage) == 3
