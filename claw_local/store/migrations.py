@@ -228,7 +228,7 @@ def _never_again(db: Database, table: str) -> None:
         db.conn.execute(sql)
 
 
-def m007_exams(db: Database) -> None:
+def m008_exams(db: Database) -> None:
     # What each judge scored in each question's exam. `votes` of a signal: the judge's single votes, as JSON.
     db.table("exams").create(
         {
@@ -259,5 +259,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m005_history,
     m006_reply_system,
     m007_numbers_for_good,
-    m007_exams,
+    m008_exams,
 )
