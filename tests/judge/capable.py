@@ -31,8 +31,8 @@ def wise(body: dict[str, Any]) -> str:
     parts = parts_of(body)
     if "follows" in body["messages"][-1]["content"]:
         hint, reply = parts
-        known = {(one.hint, " ".join(one.reply.split())): one.follows for one in exam.follows_cases()}
-        return json.dumps({"follows": "yes" if known.get((hint, " ".join(reply.split())), False) else "no"})
+        known = {(one.hint, one.reply.strip()): one.follows for one in exam.follows_cases()}
+        return json.dumps({"follows": "yes" if known.get((hint, reply), False) else "no"})
     known_verdicts = {one.next: {1: "good", 0: "neutral", -1: "bad"}[one.score] for one in exam.next_cases()}
     return json.dumps({"verdict": known_verdicts.get(parts[2], "neutral"), "hint": []})
 

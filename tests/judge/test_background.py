@@ -45,9 +45,12 @@ class Nobody:
     info = ModelInfo("nobody", None, "", "", 0, 0)  # type: ignore[arg-type]
 
 
+NOBODY = Nobody()
+
+
 @contextmanager
 def an_engine() -> Iterator[ChatEngine]:
-    yield Nobody()  # type: ignore[misc]
+    yield NOBODY  # type: ignore[misc]
 
 
 @pytest.fixture

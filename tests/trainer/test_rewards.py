@@ -57,12 +57,12 @@ def lessons(store: Store, engine: LlamaCppEngine, hint: str) -> list[Lesson]:
 
 def asked_about_answers(script: Script) -> list[dict[str, Any]]:
     """Requests that are no case of an exam."""
-    known = {(case.hint, " ".join(case.reply.split())) for case in exam.follows_cases()}
+    known = {(case.hint, case.reply.strip()) for case in exam.follows_cases()}
     found = []
     for path, _, body in script.asked:
         if path.endswith("completions"):
             hint, reply = parts_of(body)
-            if (hint, " ".join(reply.split())) not in known:
+            if (hint, reply) not in known:
                 found.append(body)
     return found
 
@@ -70,7 +70,7 @@ def asked_about_answers(script: Script) -> list[dict[str, Any]]:
 def likes_the_first_half(body: dict[str, Any]) -> str:
     """Passes the exam; of other replies it says yes to those with an even number of letters."""
     hint, reply = parts_of(body)
-    if (hint, " ".join(reply.split())) in {(c.hint, " ".join(c.reply.split())) for c in exam.follows_cases()}:
+    if (hint, reply) in {(case.hint, case.reply.strip()) for case in exam.follows_cases()}:
         return wise(body)
     return json.dumps({"follows": "yes" if len(reply) % 2 == 0 else "no"})
 
