@@ -31,7 +31,7 @@ def add_lora(base: BaseModel, lora: Path) -> None:
     try:
         reader = GGUFReader(lora)
         alpha = float(reader.fields["adapter.lora.alpha"].contents())
-        tensors = {tensor.name: np.asarray(tensor.data, np.float32) for tensor in reader.tensors}
+        tensors = {tensor.name: np.array(tensor.data, np.float32) for tensor in reader.tensors}
     except (OSError, ValueError, KeyError) as error:
         raise AdapterError(
             f"The judge's adapter {lora} cannot be read: {error}. Set judge.adapter to another."
