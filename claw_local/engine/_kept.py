@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ._native import Adapters, NativeContext
+from ._native import Adapters, NativeContext, Stopped
 
 LEAST = 2
 """Fewest tokens of one prompt batch. A batch of one takes other kernels and rounds differently; with two or more, the
@@ -40,6 +40,9 @@ class KeptSequence:
         """Make the sequence hold exactly `token_ids`, one batch for each step; yields the tokens computed in it.
 
         At least the last two tokens are computed. After the last step, logits place -1 predicts what follows.
+
+        Raises:
+            Stopped: the context's flag was set; feed again, and it goes on from what was computed.
         """
         self.user = user
         if self.context.apply(adapters):
@@ -72,6 +75,10 @@ class KeptSequence:
         start = len(self._tokens)
         try:
             self.context.decode(token_ids, start, 0, [len(token_ids) - 1] if last else [])
+        except Stopped:
+            if not self.context.remove(0, start):
+                self.forget()
+            raise
         except BaseException:
             self.forget()
             raise

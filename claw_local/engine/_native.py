@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AdapterError, EngineError, ModelError
+from ._stopping import StopFlag
 from .base import Logits
 
 Ints = npt.NDArray[np.int32]
@@ -38,7 +39,13 @@ class Threads(Protocol):
         ...
 
 
+class Stopped(Exception):
+    """A computation was broken off by its context's flag; what was computed before it stays."""
+
+
 _WARNING, _CONTINUED = 3, 5
+_STOPPED = 2
+"""What llama_decode returns then."""
 _log: deque[str] = deque(maxlen=20)
 _kept: list[Any] = []
 """The log callback: C code holds its address for as long as the process lives."""
@@ -224,13 +231,22 @@ class NativeContext:
         sequences: how many sequences it holds; they share the cache.
         threads: says how many to compute with; asked before each `decode`.
         outputs: most rows of logits of one `decode`.
+        stop: breaks off a `decode` when it is set.
 
     Raises:
         EngineError: there is not enough memory.
     """
 
     def __init__(
-        self, model: NativeModel, *, context: int, batch: int, threads: Threads, sequences: int = 1, outputs: int = 1
+        self,
+        model: NativeModel,
+        *,
+        context: int,
+        batch: int,
+        threads: Threads,
+        sequences: int = 1,
+        outputs: int = 1,
+        stop: StopFlag | None = None,
     ) -> None:
         self._lib = lib = library()
         self._row = ctypes.c_float * model.n_vocab
@@ -247,6 +263,9 @@ class NativeContext:
         parameters.n_threads_batch = self._computing_with
         parameters.kv_unified = True
         parameters.no_perf = True
+        self._stop = stop
+        if stop is not None:
+            stop.give_to(parameters, lib.ggml_abort_callback)
         if not model.on_gpu:
             # On a CPU, attention without the fused kernel gives the same bits for every batch of two tokens or more, so
             # what is computed does not depend on how a prompt was cut up; it is also a little quicker.
@@ -291,7 +310,7 @@ class NativeContext:
         `outputs` names the batch places whose logits are wanted.
 
         Raises:
-            EngineError: llama.cpp failed.
+            EngineError: llama.cpp failed. Stopped: the flag was set; some of the tokens may be in the cache.
         """
         threads = self._threads.now()
         if threads != self._computing_with:
@@ -306,6 +325,8 @@ class NativeContext:
         self._outputs[outputs if isinstance(outputs, slice) else list(outputs)] = 1
         self._batch.n_tokens = n
         status = self._lib.llama_decode(self.pointer, self._batch)
+        if status == _STOPPED:
+            raise Stopped
         if status != 0:
             self.clear()
             why = "its context is full" if status == 1 else last_log() or f"status {status}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 PATIENCE_S = 1.0
 """A reply that is not read on for so long lets others pass."""
@@ -23,7 +24,9 @@ class Turns:
     for itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hurry: Callable[[], None] = lambda: None) -> None:
+        """`hurry` is called when a reply begins to wait: whoever computes for something else should break off."""
+        self._hurry = hurry
         self._changed = threading.Condition()
         self._holder: object = None
         self._thread = 0
@@ -43,6 +46,7 @@ class Turns:
                     if waiting is None and urgent:
                         waiting = self._urgent
                         waiting.append(who)
+                        self._hurry()
                     elif waiting is None and time.monotonic() - since > ENOUGH_S:
                         waiting = self._overdue
                         waiting.append(who)

@@ -24,8 +24,9 @@ from ..settings import ModelSettings
 from ._batch import cells, waves, write_together
 from ._growing import GrowingContext
 from ._kept import LEAST, KeptSequence, chunks
-from ._native import Adapters, NativeContext, NativeModel, Threads, can_use_gpu
+from ._native import Adapters, NativeContext, NativeModel, Stopped, Threads, can_use_gpu
 from ._sampler import as_seed, fresh_seed
+from ._stopping import StopFlag
 from ._threads import FixedThreads, FreeThreads, usable_cores
 from ._turns import Turns
 from ._writing import Writing
@@ -36,7 +37,7 @@ from .template import ChatTemplate, TemplateError
 
 CHAT_BATCH = 256
 JUDGE_BATCH = 64
-"""The judge computes in small batches, so that it gives way to the chat, and stops, soon."""
+"""The judge computes in small batches, so that it can be cancelled soon. It gives way to the chat within a batch."""
 JUDGE_CONTEXT = 2048
 SCORE_CONTEXT = 1024
 SCORE_ROWS = 64
@@ -61,7 +62,8 @@ class LlamaCppEngine:
         self._threads = threads
         self._lock = threading.Lock()
         self._vocabulary = threading.RLock()
-        self._turns = Turns()
+        self._stop_judge = StopFlag()
+        self._turns = Turns(hurry=self._stop_judge.set)
         self._closed = False
         self._contexts: list[NativeContext] = []
         self._loaded: dict[tuple[str, int, int], int] = {}
@@ -70,7 +72,7 @@ class LlamaCppEngine:
         self._judge_lock = threading.Lock()
         self._judge: KeptSequence | None = None
         self._judge_context = GrowingContext(
-            lambda room: self._new_context(room, batch=JUDGE_BATCH),
+            lambda room: self._new_context(room, batch=JUDGE_BATCH, stop=self._stop_judge),
             self._free_context,
             least=min(JUDGE_CONTEXT, trained),
             most=max(min(JUDGE_CONTEXT, trained), info.context),
@@ -323,11 +325,15 @@ class LlamaCppEngine:
                 judge = self._judge_sequence(len(token_ids))
             steps = judge.feed(token_ids, self._judge_adapters, who)
             while True:
+                self._stop_judge.clear()  # Before it gives way: a reply that begins to wait after that sets it again.
                 if _is_set(cancel) or not self._turns.give_way(who, cancel):
                     raise Cancelled
-                with self._computing():
-                    if next(steps, None) is None:
-                        return judge.context.logits(-1).copy()
+                try:
+                    with self._computing():
+                        if next(steps, None) is None:
+                            return judge.context.logits(-1).copy()
+                except Stopped:
+                    steps = judge.feed(token_ids, self._judge_adapters, who)
         finally:
             self._turns.leave(who)
             self._judge_lock.release()
@@ -409,7 +415,9 @@ class LlamaCppEngine:
                 raise _Closed
             yield
 
-    def _new_context(self, room: int, *, batch: int, sequences: int = 1, outputs: int = 1) -> NativeContext:
+    def _new_context(
+        self, room: int, *, batch: int, sequences: int = 1, outputs: int = 1, stop: StopFlag | None = None
+    ) -> NativeContext:
         context = NativeContext(
             self._model,
             context=room,
@@ -417,6 +425,7 @@ class LlamaCppEngine:
             threads=self._threads,
             sequences=sequences,
             outputs=outputs,
+            stop=stop,
         )
         self._contexts.append(context)
         return context
