@@ -160,9 +160,9 @@ def test_a_judge_takes_each_exam_once_and_the_result_is_kept_and_shown(home: Pat
     script.says = foolish
     again = judge(home, "exam", "--json", **there)
     assert json.loads(again.stdout) == told, "it was kept"
-    anew = judge(home, "exam", "--question", "follows", "--again", **there)
+    anew = judge(home, "exam", "--question", "next", "--again", **there)
     assert "failed, its word counts nothing here: auc 0.000" in anew.stdout
-    assert "unseen" in anew.stdout
+    assert "what the next message says of a reply" in anew.stdout
     script.says = wise
 
 

@@ -19,6 +19,7 @@ from claw_local.settings import ModelSettings
 from claw_local.signals import turns
 from claw_local.signals.checks import Check
 from claw_local.store import Store
+from claw_local.store.records import ExamRecord
 from claw_trainer.judging import judging
 from claw_trainer.lessons import Lesson, lessons_of
 from claw_trainer.rewards import MOST_FAILURES, Rewards, judged
@@ -96,11 +97,19 @@ def test_where_the_judge_passed_its_exam_it_rewards_what_no_check_can(store: Sto
         assert len(store.exams.list()) == 1, "the exam is taken once"
 
 
+def graded(store: Store, judge: VotingJudge, auc: float) -> VotingJudge:
+    """The judge, its exam in the second question taken."""
+    who = judge.identity
+    store.exams.put(
+        ExamRecord(who.model, who.adapter, who.version, "follows", auc, auc, 0.5, 242, auc >= exam.PASS_AUC, {}, 0.1)
+    )
+    return judge
+
+
 def test_where_it_failed_its_word_counts_nothing(store: Store, engine: LlamaCppEngine) -> None:
-    with served_judge(foolish) as (server, script, _):
+    with served_judge(wise) as (server, script, _):
         given = lessons(store, engine, WARM)
-        rewards = judged(store, VotingJudge(server, votes=1), given, [], [])
-        assert not store.exams.list()[0].passed
+        rewards = judged(store, graded(store, VotingJudge(server, votes=1), 0.89), given, [], [])
         practice = Practice(given, rewards, Sampling(max_tokens=8, temperature=0.9), seed=2)
         samples = practice.round(engine, None, 4)
         assert samples and all(made.score is None for made in samples)
@@ -143,8 +152,7 @@ def test_a_judge_that_fails_while_it_rewards_is_asked_no_more_and_gives_no_rewar
 ) -> None:
     with served_judge(wise) as (server, script, _):
         given = lessons(store, engine, WARM)
-        rewards = judged(store, VotingJudge(server, votes=1), given, [], [])
-        script.asked.clear()
+        rewards = judged(store, graded(store, VotingJudge(server, votes=1), 0.9), given, [], [])
         script.says = lambda body: "I would rather not."
         assert [rewards(given[0], f"Rain {n}.") for n in range(9)] == [None] * 9
         assert len([path for path, _, _ in script.asked if "completions" in path]) == MOST_FAILURES
