@@ -52,9 +52,11 @@ def test_the_exam_of_the_first_question_is_a_set_of_its_own() -> None:
 
 def test_a_capable_judge_passes_and_a_foolish_one_fails() -> None:
     with served_judge(wise) as (engine, script, _):
+        seen: list[tuple[int, int]] = []
         for question in exam.QUESTIONS:
-            seen: list[tuple[int, int]] = []
-            record = exam.take(VotingJudge(engine, votes=1), question, on_progress=lambda *one: seen.append(one))
+            record = exam.take(
+                VotingJudge(engine, votes=1), question, on_progress=lambda done, of: seen.append((done, of))
+            )
             assert record.passed and record.auc == 1.0
             assert seen[-1] == (record.examples, record.examples)
             assert (record.model, record.adapter) == ("openai:wise-70b", "")
