@@ -29,6 +29,7 @@ class Turns:
         self._hurry = hurry
         self._changed = threading.Condition()
         self._holder: object = None
+        self._holder_is_urgent = False
         self._thread = 0
         self._resting_since: float | None = None
         self._urgent: list[object] = []
@@ -55,7 +56,14 @@ class Turns:
                 if waiting is not None:
                     waiting.remove(who)
             self._holder, self._thread, self._resting_since = who, threading.get_ident(), None
+            self._holder_is_urgent = urgent
             return True
+
+    @property
+    def urgent(self) -> bool:
+        """Whether a reply has the turn, or waits for it."""
+        with self._changed:
+            return bool(self._urgent) or (self._holder is not None and self._holder_is_urgent)
 
     def _is_free_for(self, who: object, urgent: bool) -> bool:
         if self._holder is who:

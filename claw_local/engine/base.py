@@ -209,6 +209,11 @@ class Engine(ChatEngine, Protocol):
         """
         ...
 
+    @property
+    def replying(self) -> bool:
+        """Whether a reply is being written now, or begins: judging waits for it."""
+        ...
+
     def set_judge_adapters(self, adapters: Sequence[AdapterSlot]) -> None:
         """Judge (`next_logits`, `generate_aside`) with exactly these LoRAs from the next call on.
 

@@ -358,6 +358,11 @@ class LlamaCppEngine:
             writing.end("cancelled")
         return generation
 
+    @property
+    def replying(self) -> bool:
+        """See `Engine.replying`."""
+        return self._turns.urgent
+
     def _judge_sequence(self, count: int) -> KeptSequence:
         context = self._judge_context.fit(count)
         if self._judge is None or self._judge.context is not context:

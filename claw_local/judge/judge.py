@@ -139,7 +139,7 @@ class Judge:
             Cancelled: `cancel` was set before it was done. JudgeError: it took longer than `timeout_s`.
         """
         prior = np.zeros(len(VERDICTS))  # A trained judge knows all verdicts alike: nothing leans.
-        with within(self._timeout_s, cancel, self._engine.info.name) as deadline:
+        with within(self._timeout_s, cancel, self._engine) as deadline:
             if self._trained:
                 logprobs = self._prompts.logprobs(question, reply, message, cancel=deadline)
             else:
@@ -150,7 +150,7 @@ class Judge:
 
     def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
         """Probability that the reply follows the hint; see `AnyJudge.follows`."""
-        with within(self._timeout_s, cancel, self._engine.info.name) as deadline:
+        with within(self._timeout_s, cancel, self._engine) as deadline:
             return self._prompts.follows(hint, reply, cancel=deadline)
 
     def prompt_of(self, question: str, reply: str, message: str) -> tuple[list[int], list[int]]:

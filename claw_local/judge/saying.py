@@ -35,7 +35,7 @@ def say(
     sampling = ShapedSampling(
         max_tokens=LONGEST, temperature=temperature, top_p=0.95, repeat_penalty=1.0, seed=seed, schema=shape
     )
-    with within(timeout_s, cancel, engine.info.name) as deadline:
+    with within(timeout_s, cancel, engine) as deadline:
         prompt = engine.render(messages, reserve=LONGEST)
         if has_tokens(engine):
             return engine.generate_aside(prompt, sampling, cancel=deadline).text
