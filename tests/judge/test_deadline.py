@@ -56,12 +56,12 @@ def test_who_stops_it_and_what_time_does_are_told_apart(engine: LlamaCppEngine) 
 
 
 def test_a_judge_in_this_process_that_is_too_slow_gives_no_verdict(engine: LlamaCppEngine) -> None:
-    with pytest.raises(JudgeError, match="longer than 0.01 s"):
+    with pytest.raises(JudgeError, match=r"longer than 0\.01 s"):
         Judge(engine, timeout_s=0.01).judge("How?", "So.", "That's wrong. " * 40)
 
 
 def test_a_reply_that_takes_longer_than_the_judge_may_is_waited_for(engine: LlamaCppEngine) -> None:
-    judge = Judge(engine, timeout_s=0.5)
+    judge = Judge(engine, timeout_s=2.0)
     Judge(engine).judge("", "", "hello")
     prompt = engine.render([Message("user", "Tell me a long story.")])
     made, pieces = engine.generate(prompt, Sampling(max_tokens=60, temperature=1.0, seed=1, min_p=0.05))
@@ -71,7 +71,7 @@ def test_a_reply_that_takes_longer_than_the_judge_may_is_waited_for(engine: Llam
     thread.start()
     began = time.monotonic()
     for _ in pieces:
-        time.sleep(0.02)
-    assert time.monotonic() - began > 0.6, "the reply took longer than the judge may"
+        time.sleep(0.05)
+    assert time.monotonic() - began > 2.2, "the reply took longer than the judge may"
     thread.join(30)
     assert found == [1] and made.response_ids
