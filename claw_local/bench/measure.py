@@ -17,7 +17,8 @@ from ..adapters.registry import Registry, slots
 from ..assistant import Assistant
 from ..engine.base import Message, Prompt, Sampling
 from ..engine.llama_cpp import LlamaCppEngine
-from ..judge.judge import Judge
+from ..judge.opening import make_judge
+from ..judge.verdict import AnyJudge
 
 PROMPT_TOKENS = (64, 512)
 """Fewest and most tokens of the prompt that is read: as many as take a few seconds here."""
@@ -78,7 +79,7 @@ def measure(assistant: Assistant, on_step: Callable[[str], None] = lambda step: 
         on_step("writing")
         decode_tokens, decode_rate = _writing(engine)
         on_step("judging")
-        judge_s = _judging(engine)
+        judge_s = _judging(make_judge(engine, assistant.settings.judge, assistant.store))
         on_step("adapters")
         swap_s = _swapping(engine, Registry(assistant.store), sha256)
     notes = (
@@ -137,8 +138,7 @@ def _writing(engine: LlamaCppEngine) -> tuple[int, float]:
     return count, (count - 1) / (made.total_s - made.first_token_s) if count > 1 else 0.0
 
 
-def _judging(engine: LlamaCppEngine) -> float:
-    judge = Judge(engine)
+def _judging(judge: AnyJudge) -> float:
     said = [
         "Too long, please.",
         "Thanks, that helps.",
