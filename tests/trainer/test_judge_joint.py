@@ -106,7 +106,7 @@ def test_an_adapter_below_is_part_of_the_base(engine: LlamaCppEngine, tmp_path: 
     random = Policy(load_base(engine.info.path), rank=2, alpha=4)
     with torch.no_grad():
         for matrix in random.parameters():
-            matrix.copy_(torch.randn(matrix.shape, generator=torch.Generator().manual_seed(3)) * 0.02)
+            matrix.copy_(torch.randn(matrix.shape, generator=torch.Generator().manual_seed(3)) * 0.08)
     lora = gguf.convert_lora(random.save(tmp_path / "peft"), engine.info.path, tmp_path / "below.gguf")
     case = Case(tuple(engine.tokenize("The sky is")), tuple(engine.tokenize(" blue red")), 0)
     with torch.no_grad():
