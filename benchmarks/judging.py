@@ -32,9 +32,9 @@ from claw_local.judge.personal import JudgeAdapters
 from claw_local.settings import JudgeSettings, ModelSettings
 
 JUDGEMENTS = 60
-BEGINNINGS = 40
-BATCHES = (4, 8, 16, 32, 60)
-"""Tokens read at once; the judge reads at most 64."""
+BEGINNINGS = 120
+BATCHES = (4, 8, 16, 32)
+"""Tokens read at once; the judge reads at most 32."""
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:

@@ -36,7 +36,7 @@ from .prompts import PromptRenderer
 from .template import ChatTemplate, TemplateError
 
 CHAT_BATCH = 256
-JUDGE_BATCH = 64
+JUDGE_BATCH = 32
 """The judge computes in small batches, so that it can be cancelled soon. It gives way to the chat within a batch."""
 JUDGE_CONTEXT = 2048
 SCORE_CONTEXT = 1024
