@@ -129,7 +129,7 @@ def trained(store: Store, home: Paths, engine: LlamaCppEngine, recipe: Recipe, h
 
 def test_a_run_trains_the_judge_which_is_used_from_then_on(home: Paths, engine: LlamaCppEngine) -> None:
     store = a_store(home)
-    result = trained(store, home, engine, Recipe(steps=2, batch=2, learning_rate=1e-4), EASY)
+    result = trained(store, home, engine, Recipe(steps=2, batch=2, rehearsed=1), EASY)
     assert result["accepted"], result
     assert (result["samples"], result["steps"]) == (3, 2)
     assert result["before"] == {"accuracy": 1.0, "auc": 1.0} == result["after"]
@@ -159,7 +159,7 @@ def test_a_judge_that_got_worse_is_not_taken(home: Paths, engine: LlamaCppEngine
         )
     ]  # fmt: skip
     assert len({one.score for one in held}) > 1
-    result = trained(store, home, engine, Recipe(steps=1, batch=2, learning_rate=0.05), held)
+    result = trained(store, home, engine, Recipe(steps=1, batch=2, rehearsed=0, learning_rate=0.05), held)
     assert result["before"]["accuracy"] == 1.0 > result["after"]["accuracy"]
     assert not result["accepted"] and "worse" in result["reason"]
     assert personal.personal(store, engine.info.sha256) is None

@@ -4,12 +4,16 @@ For each case with outcome O the judge votes m times; the step's reward is R = O
 standardised over the m votes; each vote's log-probability goes up or down with it. The votes are drawn from the judge
 as it is used: the calibration and the words of a message stand beside the model's logits and are not trained.
 
-Left out on purpose: going on from an earlier run's adapter. All feedback is learned anew each time, which takes
-seconds, so that what a person took back is gone.
+Each step also rehearses some of the package's own training examples, so that learning how one person speaks does not
+forget how people do: with six thumbs and no rehearsal, accuracy on the shipped dev split fell from 0.61 to 0.51.
+
+Left out on purpose: going on from an earlier run's adapter. All feedback is learned anew each time, which takes a few
+minutes, so that what a person took back is gone.
 """
 
 from __future__ import annotations
 
+import random
 import shutil
 import tempfile
 import time
@@ -49,13 +53,15 @@ TOLERANCE = 0.005
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the judge is trained. `votes`: m. `lam`: λ. `batch`: cases of a step."""
+    """How the judge is trained. `votes`: m. `lam`: λ. `batch`, `rehearsed`: the person's and shipped cases of a
+    step."""
 
     rank: int = 8
     alpha: int = 16
-    learning_rate: float = 2e-4
+    learning_rate: float = 1e-4
     steps: int = 8
-    batch: int = 8
+    batch: int = 6
+    rehearsed: int = 6
     votes: int = 8
     lam: float = 1.0
     seed: int = 0
@@ -66,7 +72,7 @@ class JointCase:
     """One case as the judge meets it.
 
     Attributes:
-        case: its prompt and the words of the answer; `target` is not used.
+        case: its prompt and the words of the answer; `target` is the right one where that is known.
         offset: [C] what is added to the words' log-probabilities before the judge decides, in nats.
         scores: [C] S of each word: +1, 0 or -1.
         outcome: O.
@@ -84,11 +90,27 @@ def joint_case(judge: Judge, engine: Engine, one: Feedback) -> JointCase:
         prompt, words = engine.tokenize(trained.follows_prompt(one.text, one.reply)), trained.ANSWER_WORDS
         choices = tuple(engine.tokenize(word)[0] for word in words)
         return JointCase(Case(tuple(prompt), choices, 0), (0.0, 0.0), (1, -1), one.outcome)
-    prompt, verdicts = judge.prompt_of(one.question, one.reply, one.text)
-    reading = judge.read(one.question, one.reply, one.text)
+    return _verdict_case(judge, one.question, one.reply, one.text, one.outcome)
+
+
+def _verdict_case(judge: Judge, question: str, reply: str, message: str, outcome: int) -> JointCase:
+    prompt, verdicts = judge.prompt_of(question, reply, message)
+    reading = judge.read(question, reply, message)
     offset = tuple(float(nats) for nats in reading.evidence - reading.prior)
     scores = tuple(int(SCORES[name]) for name in VERDICTS)
-    return JointCase(Case(tuple(prompt), tuple(verdicts), 0), offset, scores, one.outcome)
+    return JointCase(Case(tuple(prompt), tuple(verdicts), scores.index(outcome)), offset, scores, outcome)
+
+
+def rehearsal(judge: Judge, count: int, seed: int) -> list[JointCase]:
+    """Shipped training examples as this judge asks them, as many of each score."""
+    dice = random.Random(seed)
+    told = [example for example in shipped("train") if example.next_role == "user"]
+    found: list[JointCase] = []
+    for number in range(count):
+        score = (1, 0, -1)[number % 3]
+        one = dice.choice([example for example in told if example.score == score])
+        found.append(_verdict_case(judge, one.question, one.reply, one.next, score))
+    return found
 
 
 def vote_losses(logprobs: torch.Tensor, case: JointCase, votes: int, lam: float, dice: torch.Generator) -> torch.Tensor:
@@ -116,8 +138,10 @@ def decided(policy: Policy, cases: Sequence[JointCase]) -> list[torch.Tensor]:
     return found
 
 
-def train(policy: Policy, cases: Sequence[JointCase], recipe: Recipe, report: Report) -> int:
-    """Train the policy's LoRA on the cases. Returns the steps taken."""
+def train(
+    policy: Policy, cases: Sequence[JointCase], known: Sequence[JointCase], recipe: Recipe, report: Report
+) -> int:
+    """Train the policy's LoRA on the person's cases, and on known ones whose answer is `target`. Returns the steps."""
     dice = torch.Generator().manual_seed(recipe.seed)
     optimiser = torch.optim.AdamW(policy.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
     for step in range(recipe.steps):
@@ -126,6 +150,9 @@ def train(policy: Policy, cases: Sequence[JointCase], recipe: Recipe, report: Re
         optimiser.zero_grad(set_to_none=True)
         for n in chosen:
             loss = vote_losses(decided(policy, [cases[n]])[0], cases[n], recipe.votes, recipe.lam, dice) / len(chosen)
+            loss.backward()  # type: ignore[no-untyped-call]
+        for one in known[step * recipe.rehearsed : (step + 1) * recipe.rehearsed]:
+            loss = -decided(policy, [one])[0][one.case.target] / recipe.rehearsed
             loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
         optimiser.step()
@@ -195,13 +222,14 @@ def _run(
     report("measuring", 0.1, "the judge as it is")
     before = _measure(judge, examples)
     cases = [joint_case(judge, engine, one) for one in feedback]
+    known = rehearsal(judge, recipe.steps * recipe.rehearsed, recipe.seed)
 
     report("loading", 0.25, "the trainer")
     base = load_base(engine.info.path)
     for slot in below.slots:
         add_lora(base, slot.path)
     policy = Policy(base, rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed)
-    steps = train(policy, cases, recipe, report)
+    steps = train(policy, cases, known, recipe, report)
 
     report("measuring", 0.85, "the judge that was trained")
     lora = gguf.convert_lora(policy.save(folder / "peft"), engine.info.path, folder / "adapter.gguf", precision="f16")
