@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..engine.base import Cancelled, ChatEngine
 from ..errors import ClawError
 from ..memory.fast import remember
-from ..signals.turns import Turn
+from ..signals.turns import Turn, pair_some
 from ..store import Signal, Store
 from ..store.records import HintScope
 from . import changes
@@ -160,7 +160,8 @@ class BackgroundJudge:
             if turn is None:
                 return
             try:
-                self._judge_one(turn)
+                if queued or self._still_waiting(turn):
+                    self._judge_one(turn)
                 self._later.pop(turn.reply.id, None)
             except Cancelled:
                 pass
@@ -177,18 +178,18 @@ class BackgroundJudge:
 
     def _next(self) -> tuple[Turn | None, bool]:
         """The next turn, and whether it was queued; one whose time to be tried again has come, where none is."""
-        while True:
-            due = min(self._later.values(), key=lambda later: later.at, default=None)
-            try:
-                return self._queue.get(timeout=max(0.0, due.at - time.monotonic()) if due else None), True
-            except queue.Empty:
-                assert due is not None
-                # Meanwhile it may have been judged elsewhere, by a learning run or another program.
-                if not any(
-                    one.source == "judge" for one in self._store.signals.of([due.turn.reply.id])[due.turn.reply.id]
-                ):
-                    return due.turn, False
-                del self._later[due.turn.reply.id]
+        due = min(self._later.values(), key=lambda later: later.at, default=None)
+        try:
+            return self._queue.get(timeout=max(0.0, due.at - time.monotonic()) if due else None), True
+        except queue.Empty:
+            assert due is not None
+            return due.turn, False
+
+    def _still_waiting(self, turn: Turn) -> bool:
+        """Whether a turn that waited here may still be judged: not if it was judged elsewhere meanwhile, by a learning
+        run or another program, or its chat was deleted."""
+        signals = self._store.signals.of([turn.reply.id])[turn.reply.id]
+        return bool(pair_some(self._store, [turn.reply.id])) and all(signal.source != "judge" for signal in signals)
 
     def _failed(self, turn: Turn, words: str) -> None:
         self.last_error = words

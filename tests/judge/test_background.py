@@ -120,6 +120,19 @@ def test_it_is_not_tried_again_once_something_else_has_judged_it(store: Store) -
     background.close()
 
 
+def test_a_turn_whose_chat_was_deleted_is_not_tried_again(store: Store) -> None:
+    judge, turn = Moody(99), a_turn(store)
+    background = BackgroundJudge(store, an_engine, lambda engine: judge, retry_s=0.2)
+    background.put(turn)
+    assert background.wait(5)
+    store.chats.delete(turn.reply.chat_id)
+    time.sleep(0.5)
+    assert judge.calls == 1
+    background.put(a_turn(store, 1))
+    assert background.wait(5) and judge.calls == 2, "the thread is still there"
+    background.close()
+
+
 def test_closing_does_not_wait_for_a_turn_that_is_to_be_tried_again(store: Store) -> None:
     background = BackgroundJudge(store, an_engine, lambda engine: Moody(99), retry_s=60)
     background.put(a_turn(store))
