@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -78,7 +79,7 @@ def forget_judge(assistant: Assistant) -> bool:
     if own is None:
         return False
     personal.keep(assistant.store, sha256, None)
-    Path(own.path).unlink(missing_ok=True)
+    shutil.rmtree(Path(own.path).parent, ignore_errors=True)
     return True
 
 

@@ -64,7 +64,7 @@ def shipped(model_sha256: str) -> Path | None:
 
 
 def adapters_of(model_sha256: str, settings: JudgeSettings, store: Store | None) -> JudgeAdapters:
-    """The adapters for a model file: the settings' or the shipped one, and the person's own on top.
+    """The adapters for a model file: the settings' or the shipped one, and the person's own on top, if it is as it was.
 
     Raises:
         AdapterError: the settings name a file that is not there.
@@ -73,6 +73,8 @@ def adapters_of(model_sha256: str, settings: JudgeSettings, store: Store | None)
     own = personal(store, model_sha256) if store is not None else None
     if own is None or own.over != below.sha256 or not Path(own.path).is_file():
         return below
+    if file_sha256(Path(own.path)) != own.sha256:
+        return below  # It was changed since it was measured, so nothing is known about it.
     return on_top(below, Path(own.path), own.sha256)
 
 

@@ -86,6 +86,10 @@ def test_the_persons_own_adapter_lies_on_top_and_only_where_it_was_trained(
     other = write_lora(tmp_path / "other.gguf", seed=5)
     above = personal.adapters_of(sha256, JudgeSettings(adapter=str(other)), store)
     assert [slot.path for slot in above.slots] == [other], "it was not trained on top of this one"
+    whole = lora.read_bytes()
+    lora.write_bytes(whole[:-1] + b"x")
+    assert make_judge(engine, JudgeSettings(), store).identity.adapter == "", "it was changed"
+    lora.write_bytes(whole)
     personal.keep(store, sha256, None)
     assert make_judge(engine, JudgeSettings(), store).identity.adapter == ""
 
