@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -79,7 +78,7 @@ def forget_judge(assistant: Assistant) -> bool:
     if own is None:
         return False
     personal.keep(assistant.store, sha256, None)
-    shutil.rmtree(Path(own.path).parent, ignore_errors=True)
+    personal.remove(own, assistant.paths.adapters)
     return True
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -108,6 +109,13 @@ def keep(store: Store, model_sha256: str, adapter: PersonalAdapter | None) -> No
     with store.database.write():
         store.flags.set(_flag(model_sha256), json.dumps(asdict(adapter)) if adapter else "")
         note_change(store)
+
+
+def remove(adapter: PersonalAdapter, adapters: Path) -> None:
+    """Delete its files, which lie in a folder of their own in the folder of all `adapters`."""
+    folder = Path(adapter.path).parent
+    if folder.parent == adapters:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _flag(model_sha256: str) -> str:

@@ -246,7 +246,7 @@ def _run(
         old = personal.personal(store, engine.info.sha256)
         personal.keep(store, engine.info.sha256, kept)
         if old is not None:
-            shutil.rmtree(Path(old.path).parent, ignore_errors=True)
+            personal.remove(old, folder.parent)
         reason = "On the shipped examples it judges no worse than before, so it is in use from the next turn on."
     seconds = round(time.perf_counter() - started, 1)
     return JudgeTraining(not worse, reason, len(cases), steps, seconds, before, after)
