@@ -76,9 +76,7 @@ def test_another_architecture_is_read_through_the_policy(tiny_models: dict[str, 
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2"])
-def test_it_learns_a_rule_and_holds_it_on_cases_it_never_saw(
-    tiny_models: dict[str, Path], architecture: str
-) -> None:
+def test_it_learns_a_rule_and_holds_it_on_cases_it_never_saw(tiny_models: dict[str, Path], architecture: str) -> None:
     """The rule: the last token but one tells the answer."""
     dice = random.Random(1)
 

@@ -115,13 +115,13 @@ def test_an_adapter_below_is_part_of_the_base(
     lora = gguf.convert_lora(below.save(tmp_path / "peft"), model, tmp_path / "below.gguf")
     case = Case((5, 80, 7, 120, 33), (40, 41), 0)
     with torch.no_grad():
-        adapted = judge_joint.choice_logprobs(below, [case])
+        adapted = judge_joint.choice_logprobs(below, case)
         with below.view("base"):
-            plain = judge_joint.choice_logprobs(below, [case])
+            plain = judge_joint.choice_logprobs(below, case)
     base = load_base(model, exact=True)
     add_lora(base, lora)
     with torch.no_grad():
-        merged = judge_joint.choice_logprobs(Policy(base, rank=2, alpha=4), [case])
+        merged = judge_joint.choice_logprobs(Policy(base, rank=2, alpha=4), case)
     assert (adapted - merged).abs().max() < 1e-4 < 0.05 < (adapted - plain).abs().max()
 
 

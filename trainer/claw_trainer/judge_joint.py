@@ -40,7 +40,8 @@ from claw_local.paths import Paths
 from claw_local.settings import Settings
 from claw_local.store import Store
 
-from .judge_adapter import Case, choice_logprobs
+from .batches import pack
+from .judge_adapter import Case
 from .lower_adapters import add_lora
 from .policy import Policy
 from .weights import load_base
@@ -129,11 +130,17 @@ def vote_losses(logprobs: torch.Tensor, case: JointCase, votes: int, lam: float,
     return -(torch.tensor(advantages) * logprobs[drawn]).mean()
 
 
+def choice_logprobs(policy: Policy, case: Case) -> torch.Tensor:
+    """[C] log-probabilities of a case's choices among themselves, in nats."""
+    logits = policy.logits(policy.hidden(pack([(case.prompt_ids, case.choices[:1])], policy.device)))  # [1, V]
+    return logits[0, list(case.choices)].log_softmax(0)
+
+
 def decided(policy: Policy, cases: Sequence[JointCase]) -> list[torch.Tensor]:
     """For each case [C] log-probabilities of the judge's answers, calibration and words included."""
     found: list[torch.Tensor] = []
     for one in cases:  # One after the other: prompts are long, and memory is small.
-        logprobs = choice_logprobs(policy, [one.case])[0]  # [C]
+        logprobs = choice_logprobs(policy, one.case)  # [C]
         found.append((logprobs + torch.tensor(one.offset)).log_softmax(0))
     return found
 
