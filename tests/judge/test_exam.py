@@ -12,7 +12,7 @@ from claw_local.engine.base import Cancelled
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import JudgeError
 from claw_local.judge import exam
-from claw_local.judge.examples import shipped
+from claw_local.judge.examples import scored, shipped
 from claw_local.judge.explanation import explain
 from claw_local.judge.opening import make_judge
 from claw_local.judge.unheard import UnheardJudge
@@ -43,6 +43,7 @@ class Scripted:
 def test_the_exam_of_the_first_question_is_a_set_of_its_own() -> None:
     cases = exam.next_cases()
     others = {one.next for split in ("train", "dev", "test") for one in shipped(split)}
+    others |= {one.next for split in ("train", "dev") for one in scored(split)}
     assert len(cases) == 60
     assert not others & {case.next for case in cases}
     assert {case.lang for case in cases} == {"en", "de", "es", "fr", "zh", "ja"}
