@@ -48,10 +48,12 @@ class PeftLora:
     Attributes:
         alpha: numerator of the scale alpha / r.
         weights: (block, module as in `MODULES`) -> (A [r, in], B [out, r]).
+        base_name: what its base is called where it was made; "" if nobody says.
     """
 
     alpha: float
     weights: dict[Place, tuple[Array, Array]]
+    base_name: str = ""
 
     @property
     def ranks(self) -> frozenset[int]:
@@ -101,16 +103,22 @@ def read_peft(folder: Path) -> PeftLora:
     rank = first.shape[0] if first.ndim == 2 else 1
     alpha = config["lora_alpha"]
     # rank-stabilised LoRA scales by alpha / sqrt(r); llama.cpp always by alpha / r
-    return PeftLora(alpha * rank**0.5 if config.get("use_rslora") else alpha, weights)
+    scaled = alpha * rank**0.5 if config.get("use_rslora") else alpha
+    return PeftLora(scaled, weights, plain_name(config.get("base_model_name_or_path")))
 
 
-def write_peft(lora: PeftLora, folder: Path, *, base_name: str) -> Path:
+def plain_name(value: object) -> str:
+    """The last part of a model's name or path, harmless and short."""
+    last = str(value or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return "".join(c for c in last if c.isprintable())[:120]
+
+
+def write_peft(lora: PeftLora, folder: Path) -> Path:
     """Write a LoRA as PEFT does. The same LoRA gives the same bytes.
 
     Args:
         lora: of one rank; layers that a module of it has in no block of `lora.weights` stay without an update.
         folder: made if it is not there.
-        base_name: what base_model_name_or_path says.
 
     Raises:
         AdapterError: it cannot be written.
@@ -119,7 +127,7 @@ def write_peft(lora: PeftLora, folder: Path, *, base_name: str) -> Path:
 
     alpha = int(lora.alpha) if float(lora.alpha).is_integer() else lora.alpha
     config = {
-        "base_model_name_or_path": base_name,
+        "base_model_name_or_path": lora.base_name,
         "bias": "none",
         "fan_in_fan_out": False,
         "inference_mode": True,
@@ -198,7 +206,7 @@ def _read_tensors(path: Path) -> dict[str, Array]:
             "Save the adapter as safetensors (PEFT does unless told otherwise)."
         )
     try:
-        stored = deserialize(path.read_bytes())
+        stored = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
     except OSError as error:
         raise AdapterError(
             f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again."

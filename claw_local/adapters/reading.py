@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..engine.gguf_file import DamagedGguf, GgufHeader, GgufTensor, read_header
 from ..errors import AdapterError
 from .gguf import BaseShape, unpermute_rows
-from .peft import MODULES, PeftLora, Place
+from .peft import MODULES, PeftLora, Place, plain_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ def read_gguf(path: Path, base: BaseShape) -> PeftLora:
             if base.permutes(place[1]):
                 b = unpermute_rows(b, base.heads(place[1]))
             weights[place] = _of_rank(a, b, rank, float(alpha))
-    return PeftLora(float(alpha) or float(rank), weights)
+    return PeftLora(float(alpha) or float(rank), weights, plain_name(base.name))
 
 
 def _lora_header(path: Path, base: BaseShape) -> GgufHeader:

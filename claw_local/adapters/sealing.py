@@ -1,7 +1,7 @@
 """Sealing a file with a passphrase, and opening it again. It must never know what is inside.
 
-Format "CLAWSEAL" 1, described in docs/packs.md: the key comes from the passphrase through scrypt (RFC 7914), and the file
-is encrypted in pieces with ChaCha20-Poly1305 (RFC 8439) in the STREAM construction (Hoang, Reyhanitabar, Rogaway,
+Format "CLAWSEAL" 1, described in docs/packs.md: the key comes from the passphrase through scrypt (RFC 7914), and the
+file is encrypted in pieces with ChaCha20-Poly1305 (RFC 8439) in the STREAM construction (Hoang, Reyhanitabar, Rogaway,
 Vizár 2015): a piece that is changed, moved, left out or added is noticed, and so is the end if it is missing.
 """
 

@@ -228,6 +228,11 @@ def _never_again(db: Database, table: str) -> None:
         db.conn.execute(sql)
 
 
+def m008_chat_adapter(db: Database) -> None:
+    # The adapter that a chat keeps to: empty is the one in use, 0 the base model.
+    db.table("chats").add_column("adapter_id", int)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_chats,
     m002_signals,
@@ -236,4 +241,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m005_history,
     m006_reply_system,
     m007_numbers_for_good,
+    m008_chat_adapter,
 )

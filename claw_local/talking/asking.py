@@ -71,7 +71,7 @@ class Asking(Opened):
             model: what answers this once, as `--model` takes it; None means the chat's own, else the settings'.
             system: the chat's system prompt from now on.
             sampling: a Sampling, or a mapping of what to change of the chat's and the settings' sampling.
-            adapter: an adapter's id or "base"; None means the one in use.
+            adapter: an adapter's id or name, or "base"; None means the chat's own, else the one in use.
             learn: False: neither this message nor its reply may teach. None: as the chat and the switch say.
             memory: whether active hints enter the prompt.
 
@@ -141,8 +141,10 @@ class Asking(Opened):
         return text
 
     def _choices(self, model: str | None, sampling: SamplingChoice, adapter: AdapterChoice, memory: bool) -> Choices:
-        if isinstance(adapter, int) and adapter:
-            self.store.adapters.get(adapter)
+        if adapter is None:
+            self.adapters.check_profile()
+        elif adapter and adapter != "base":
+            adapter = self.adapters.get(adapter).id
         if model:
             read_name(model)
         if sampling is not None and not isinstance(sampling, Sampling):
@@ -179,7 +181,7 @@ class Asking(Opened):
                     [hint.text for hint in active],
                     model_sha256=engine.info.sha256,
                 )
-                chosen = self.adapters.choose(choices.adapter, engine.info.sha256)
+                chosen = self._adapter_for(record, choices.adapter, engine.info.sha256)
                 drawn = self._drawn(record, choices.sampling)
                 return self._draft(reply_id, lease, record.system, messages, drawn, chosen, active)
             except BaseException:
@@ -205,7 +207,7 @@ class Asking(Opened):
             lease = self._engines.lease(self._source(record.model))
             try:
                 sha256 = lease.engine.info.sha256
-                chosen = self.adapters.choose(None, sha256)
+                chosen = self.adapters.choose_for(record, sha256)
                 return self._draft(reply_id, lease, record.system, messages(sha256), sampling, chosen, [])
             except BaseException:
                 lease.release()
@@ -259,6 +261,11 @@ class Asking(Opened):
             load_s=lease.load_s,
             notices=[_dropped(prompt.dropped)] if prompt.dropped else [],
         )
+
+    def _adapter_for(self, chat: Chat, choice: AdapterChoice, model_sha256: str) -> AdapterRecord | None:
+        if choice is None:
+            return self.adapters.choose_for(chat, model_sha256)
+        return self.adapters.choose(choice, model_sha256)
 
     def _drawn(self, chat: Chat, choice: SamplingChoice) -> Sampling:
         if isinstance(choice, Sampling):

@@ -14,7 +14,7 @@ from claw_local.signals import turns
 from claw_local.signals.checks import Check, infer_checks
 from claw_local.store import Store
 from claw_trainer.batches import Sample
-from claw_trainer.lessons import lasting_hints, lessons_of
+from claw_local.adapters.lessons import lasting_hints, lessons_of
 from claw_trainer.rollouts import Practice, balanced, stored_samples
 
 
