@@ -23,7 +23,7 @@ from . import pack, sealing
 from .manifest import Manifest, PackedBase, PackedFile, PackedLora
 from .modelfile import modelfile
 from .peft import read_peft, write_peft
-from .registry import file_sha256, verify
+from .registry import file_sha256, verify_all
 
 Format = Literal["claw", "peft", "gguf", "ollama", "merged"]
 FOLDERS: tuple[Format, ...] = ("peft", "ollama")
@@ -44,7 +44,7 @@ def export_pack(
         UsageError: the file exists, or the passphrase is empty.
     """
     _must_be_free(target, force)
-    verify(record)
+    verify_all(record)
     with _errors(target), tempfile.TemporaryDirectory(prefix=".export-", dir=Path(record.gguf_path).parent) as scratch:
         files = _packed(store, record, Path(scratch))
         with tempfile.TemporaryFile(dir=scratch) as out:
@@ -129,7 +129,7 @@ def _report(gate: object) -> tuple[bytes, bytes] | None:
         report,
         examples=[example for example in report.examples if example.get("question") in shipped],
         # Where one question alone was measured, the interval has no end, and JSON no word for that.
-        gains={name: gain for name, gain in report.gains.items() if math.isfinite(gain.low + gain.high)},
+        gains={name: gain for name, gain in sorted(report.gains.items()) if math.isfinite(gain.low + gain.high)},
     )
     try:
         text = json.dumps(report.as_json(), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
@@ -150,7 +150,7 @@ def export_peft(record: AdapterRecord, target: Path) -> Path:
 def export_gguf(record: AdapterRecord, target: Path, *, force: bool = False) -> Path:
     """Write the GGUF LoRA that llama.cpp loads. Raises as `export_pack`."""
     _must_be_free(target, force)
-    verify(record)
+    verify_all(record)
     with _errors(target):
         _copy(Path(record.gguf_path), target)
     return target
@@ -181,7 +181,7 @@ def export_ollama(
 
 def _new_folder(record: AdapterRecord, target: Path, fill: Callable[[Path], None]) -> Path:
     """Fill a folder aside, and put it in place whole or not at all."""
-    verify(record)
+    verify_all(record)
     with _errors(target):
         if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
             raise UsageError(f"{target} exists and is no empty folder. Name another one.")

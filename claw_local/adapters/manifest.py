@@ -13,9 +13,9 @@ FORMAT, VERSION = "claw-pack", 1
 LONGEST = 1 << 20
 """Most bytes of a manifest."""
 
-Sha256 = Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\Z")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Words = Annotated[str, Field(max_length=200)]
-Name = Annotated[str, Field(pattern=r"\A(?:[^\W\d_][\w.-]{0,39})?\Z")]
+Name = Annotated[str, Field(pattern=r"^(?:[^\W\d_][\w.-]{0,39})?$")]
 
 
 class _Part(BaseModel):

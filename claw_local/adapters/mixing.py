@@ -16,7 +16,7 @@ from ..paths import Paths
 from ..store import AdapterRecord, Store
 from .gguf import MOST_RANK, BaseShape, write_gguf
 from .peft import PeftLora, Place, read_peft, write_peft
-from .registry import file_sha256, verify
+from .registry import file_sha256, verify_all
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +69,7 @@ def mixed(store: Store, paths: Paths, base: BaseShape, parts: Parts) -> AdapterR
         if record.recipe.get("mix") == recipe and Path(record.gguf_path).is_file():
             return record
     for record, _ in parts:
-        verify(record)
+        verify_all(record)
     loras = [(read_peft(Path(record.peft_dir)), weight) for record, weight in parts]
     rank = sum(lora.rank for lora, _ in loras)
     if rank > MOST_RANK:

@@ -30,6 +30,9 @@ MOST_BYTES = 2 << 30
 SMALL = {MANIFEST: LONGEST, CONFIG: LONGEST, REPORT: LONGEST, REPORT_TEXT: LONGEST}
 """Most bytes of the files that are text."""
 
+MOST_ENTRIES = 64
+"""More are not even looked at."""
+
 _END = struct.Struct("<4s4H2LH")
 _LOCAL = struct.Struct("<4s5H3L2H")
 _BLOCK = 1 << 20
@@ -67,10 +70,13 @@ def unpack(file: BinaryIO, folder: Path) -> Manifest:
     size = file.seek(0, os.SEEK_END)
     if size > MOST_BYTES:
         raise AdapterError(f"it has more than {MOST_BYTES >> 30} GiB, far more than an adapter needs")
-    start = _check_end(file, size)
+    start, count = _check_end(file, size)
     try:
         with zipfile.ZipFile(file) as archive:
-            entries = _checked_entries(file, archive.infolist(), start)
+            listed = archive.infolist()
+            if len(listed) != count:
+                raise AdapterError("it tells another number of files than it holds")
+            entries = _checked_entries(file, listed, start)
             manifest = Manifest.from_json(archive.read(MANIFEST))
             _check_files(manifest, entries)
             if sum(entry.file_size for entry in entries.values()) > shutil.disk_usage(folder).free:
@@ -86,19 +92,19 @@ def unpack(file: BinaryIO, folder: Path) -> Manifest:
     return manifest
 
 
-def _check_end(file: BinaryIO, size: int) -> int:
-    """Where the zip's directory begins. It must be small and reach to the end of the file, as it does in a pack."""
+def _check_end(file: BinaryIO, size: int) -> tuple[int, int]:
+    """Where the zip's directory begins, and how many entries it has. It must be small and reach to the end of the file, as it does in a pack."""
     if size < _END.size:
         raise AdapterError("it is cut short or no pack; get it again from where it came from")
     file.seek(size - _END.size)
     mark, disk, first_disk, here, entries, length, start, comment = _END.unpack(file.read(_END.size))
     if mark != b"PK\x05\x06" or comment:
         raise AdapterError("it is cut short, or no pack, or something was added to it; get it again")
-    if disk or first_disk or here != entries or not 0 < entries <= len(NAMES) or length > 4096:
+    if disk or first_disk or here != entries or not 0 < entries <= MOST_ENTRIES or length > _BLOCK:
         raise AdapterError("it does not hold the files of a pack")
     if start + length + _END.size != size:
         raise AdapterError("something was added to it, or it is cut short; get it again from where it came from")
-    return int(start)
+    return int(start), int(entries)
 
 
 def _checked_entries(file: BinaryIO, listed: list[zipfile.ZipInfo], end: int) -> dict[str, zipfile.ZipInfo]:

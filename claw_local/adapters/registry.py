@@ -215,6 +215,17 @@ def verify(record: AdapterRecord) -> None:
         raise AdapterError(f"The file of adapter {record.id} has been changed ({path}). {REMEDY}")
 
 
+def verify_all(record: AdapterRecord) -> None:
+    """The same for every file of the adapter, the ones to train on and to export among them."""
+    verify(record)
+    for name, expected in record.sha256.items():
+        path = Path(record.gguf_path).parent / name
+        if not path.is_file():
+            raise AdapterError(f"A file of adapter {record.id} is gone ({path}). {REMEDY}")
+        if file_sha256(path) != expected:
+            raise AdapterError(f"A file of adapter {record.id} has been changed ({path}). {REMEDY}")
+
+
 def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
