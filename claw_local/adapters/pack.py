@@ -93,7 +93,7 @@ def unpack(file: BinaryIO, folder: Path) -> Manifest:
 
 
 def _check_end(file: BinaryIO, size: int) -> tuple[int, int]:
-    """Where the zip's directory begins, and how many entries it has. It must be small and reach to the end of the file, as it does in a pack."""
+    """Where the zip's directory begins, and how many entries it has. It is small and reaches to the file's end."""
     if size < _END.size:
         raise AdapterError("it is cut short or no pack; get it again from where it came from")
     file.seek(size - _END.size)
