@@ -126,7 +126,7 @@ class Registry:
                 record = self.get(kept)
             except NotFoundError:
                 return self.choose(None, model_sha256)
-            kept = record.id if record.model_sha256 == model_sha256 else None
+            kept = record.id if record.model_sha256 == model_sha256 and record.gguf_path else None
         return self.choose(kept, model_sha256)
 
     def rename(self, adapter: int | str, name: str) -> AdapterRecord:

@@ -11,7 +11,7 @@ import typer
 from ..errors import UsageError
 from . import adapters_shown, complete, packs
 from .common import JSON_OPTION, plain, print_json, short
-from .progress import fractions
+from .waiting import fractions
 
 if TYPE_CHECKING:
     from ..store import AdapterRecord

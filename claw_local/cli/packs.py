@@ -12,7 +12,7 @@ import typer
 from ..errors import UsageError
 from . import complete
 from .common import JSON_OPTION, harmless, print_json
-from .progress import steps
+from .waiting import steps
 
 PASSPHRASE_VARIABLE = "CLAW_LOCAL_PASSPHRASE"
 
