@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..store import AdapterRecord
 
 app = typer.Typer(help="The personal adapters.", no_args_is_help=True)
-packs.register(app)
 MODEL_OPTION = typer.Option(
     None, "--model", help="The model whose adapters are meant.", autocompletion=complete.model_names
 )
@@ -165,6 +164,9 @@ def check(adapter: str = ADAPTER_ARGUMENT, model: Path | None = MODEL_OPTION, js
     adapters_shown.report(verdict.as_markdown())
     if verdict.accepted:
         typer.echo(f"\nTo put it into use: claw-local adapters use {record.name or record.id}")
+
+
+packs.register(app)
 
 
 def _called(record: AdapterRecord | None) -> str:

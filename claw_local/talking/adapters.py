@@ -104,8 +104,10 @@ class Adapters:
         """The adapter a reply of that model is to be written with. None means the base model."""
         return self._registry.choose(choice, model_sha256)
 
-    def choose_for(self, chat: Chat, model_sha256: str) -> AdapterRecord | None:
-        """The same where nothing was named: the chat's own, else the profile's, else the one in use."""
+    def choose_for(self, chat: Chat, model_sha256: str, choice: AdapterChoice = None) -> AdapterRecord | None:
+        """The same in a chat; where nothing is named, its own, else the profile's, else the one in use."""
+        if choice is not None:
+            return self.choose(choice, model_sha256)
         kept = chat.adapter_id
         if kept is None and (profile := self._assistant.settings.adapters.profile):
             kept = self._of_profile(profile, model_sha256)

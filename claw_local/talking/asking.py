@@ -181,7 +181,7 @@ class Asking(Opened):
                     [hint.text for hint in active],
                     model_sha256=engine.info.sha256,
                 )
-                chosen = self._adapter_for(record, choices.adapter, engine.info.sha256)
+                chosen = self.adapters.choose_for(record, engine.info.sha256, choices.adapter)
                 drawn = self._drawn(record, choices.sampling)
                 return self._draft(reply_id, lease, record.system, messages, drawn, chosen, active)
             except BaseException:
@@ -261,11 +261,6 @@ class Asking(Opened):
             load_s=lease.load_s,
             notices=[_dropped(prompt.dropped)] if prompt.dropped else [],
         )
-
-    def _adapter_for(self, chat: Chat, choice: AdapterChoice, model_sha256: str) -> AdapterRecord | None:
-        if choice is None:
-            return self.adapters.choose_for(chat, model_sha256)
-        return self.adapters.choose(choice, model_sha256)
 
     def _drawn(self, chat: Chat, choice: SamplingChoice) -> Sampling:
         if isinstance(choice, Sampling):
