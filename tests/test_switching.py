@@ -87,3 +87,18 @@ with Assistant.open() as assistant:
     for program in (assistant, private):
         assert program.ask("Hello", sampling=SHORT, learn=False).adapter == adapter
     private.close()
+
+
+def test_a_hint_that_one_adapter_learned_stands_in_the_prompts_of_another(assistant: Assistant) -> None:
+    hint = assistant.hints.add("Use capital letters only.")
+    learned = register(assistant, lora(9))
+    assistant.store.adapters.update(learned.id, metrics={"learned_hints": [hint.id]})
+    chat = assistant.new_chat(title="by the base").id
+    assistant.adapters.use(learned.id)
+    assistant.adapters.use("base", chat=chat)
+    assert assistant.ask("Hello", sampling=SHORT, learn=False).hints == ()
+    by_base = assistant.ask("Hello", chat=chat, sampling=SHORT, learn=False)
+    assert (by_base.adapter, by_base.hints) == (0, (hint.text,))
+    assistant.adapters.use("base")
+    other = assistant.ask("Hello", adapter=learned.id, sampling=SHORT, learn=False)
+    assert (other.adapter, other.hints) == (learned.id, ())

@@ -102,7 +102,8 @@ def test_words_that_are_no_mix_are_said(assistant: Assistant) -> None:
 
 
 def test_mixing_needs_whole_files_and_leaves_nothing_where_they_are_not(assistant: Assistant) -> None:
-    work, home = register(assistant, lora(1), name="work"), register(assistant, lora(2), name="home")
+    register(assistant, lora(1), name="work")
+    home = register(assistant, lora(2), name="home")
     (Path(home.peft_dir) / "adapter_model.safetensors").write_bytes(b"changed")
     before = folders(assistant)
     with pytest.raises(AdapterError, match="has been changed"):
@@ -111,7 +112,7 @@ def test_mixing_needs_whole_files_and_leaves_nothing_where_they_are_not(assistan
     deep = register(assistant, lora(3, rank=600), name="deep")
     deeper = register(assistant, lora(4, rank=601), name="deeper")
     with pytest.raises(AdapterError, match="rank 1201"):
-        assistant.adapters.use(f"{deep.id} {deeper.id} {work.id}:0.00001".replace(f" {work.id}:0.00001", ""))
+        assistant.adapters.use(f"{deep.id} {deeper.id}")
 
 
 def test_a_chat_and_a_profile_keep_to_their_own(assistant: Assistant) -> None:
@@ -141,7 +142,7 @@ def test_a_chat_and_a_profile_keep_to_their_own(assistant: Assistant) -> None:
     assistant.adapters.use("default", profile="night")
     with pytest.raises(UsageError, match="no profile 'night'"):
         assistant.ask("Hello?")
-    assert assistant.store.chats.list() == [assistant.chat(theirs), assistant.chat(mine)], "nothing was begun"
+    assert {chat.id for chat in assistant.chats()} == {mine, theirs}, "nothing was begun"
 
 
 def test_a_chat_whose_adapter_is_gone_or_for_another_model_goes_by_what_is_in_use(assistant: Assistant) -> None:
