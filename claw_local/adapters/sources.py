@@ -174,13 +174,14 @@ def _gate_of(path: Path) -> dict[str, Any]:
 
 
 def _what_it_is(source: Path, beginning: bytes) -> str:
-    if source.suffix.lower() in PICKLES or beginning[:1] == b"\x80":
+    suffix = source.suffix.lower()
+    if suffix == ".safetensors":
+        return "it is one file of a PEFT adapter; name the folder that also holds its adapter_config.json"
+    if suffix in PICKLES or (beginning[:1] == b"\x80" and beginning[1:2] <= b"\x05"):
         return (
             "it is a pickle, which may run a program when it is opened, and so never is here; save the adapter as "
             "safetensors"
         )
-    if source.suffix.lower() == ".safetensors":
-        return "it is one file of a PEFT adapter; name the folder that also holds its adapter_config.json"
     return "it is neither a pack, nor a PEFT folder, nor a GGUF LoRA; name one of these"
 
 

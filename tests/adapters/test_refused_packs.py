@@ -318,7 +318,7 @@ def flipped(data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :]
 
 
-def refused(assistant: Assistant, source: Path, words: str = "", **options: Any) -> str:
+def refused(assistant: Assistant, source: Path, words: str = ".", **options: Any) -> str:
     """The sentence it is refused with. Nothing is kept, in the list or on the disk."""
     before, listed_before = folders(assistant), assistant.adapters.list()
     with pytest.raises(ClawError, match=words) as caught:
@@ -344,6 +344,7 @@ def test_what_the_corpus_is_made_from_is_taken(assistant: Assistant, good: bytes
     assert not folders(assistant)
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("kind", SPOILT)
 def test_a_pack_that_is_not_as_it_should_be_is_refused(
     assistant: Assistant, good: bytes, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
