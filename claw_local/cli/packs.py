@@ -12,7 +12,7 @@ import typer
 from ..errors import UsageError
 from . import complete
 from .common import JSON_OPTION, harmless, print_json
-from .waiting import steps
+from .waiting import fractions, steps
 
 PASSPHRASE_VARIABLE = "CLAW_LOCAL_PASSPHRASE"
 
@@ -22,13 +22,14 @@ class Format(StrEnum):
     peft = "peft"
     gguf = "gguf"
     ollama = "ollama"
+    merged = "merged"
 
 
 FORMAT_OPTION = typer.Option(
     Format.claw,
     "--format",
     help="claw: one file to import again; peft: a folder for PEFT, vLLM, SGLang; gguf: a LoRA for llama.cpp; "
-    "ollama: a folder with a Modelfile.",
+    "ollama: a folder with a Modelfile; merged: a whole model, as `adapters merge` writes it.",
 )
 PASSPHRASE_OPTION = typer.Option(
     False, "--passphrase", help=f"Ask for a passphrase; in scripts the variable {PASSPHRASE_VARIABLE} gives it."
@@ -66,7 +67,16 @@ def export(
     with Assistant.open(model=model) as assistant:
         record = assistant.adapters.get(adapter)
         words = _new_passphrase() if passphrase else ""
-        assistant.adapters.export(record.id, out, form.value, passphrase=words, force=force, with_base=with_base)
+        with fractions("merging", quiet=json_output or form is not Format.merged) as report:
+            assistant.adapters.export(
+                record.id,
+                out,
+                form.value,
+                passphrase=words,
+                force=force,
+                with_base=with_base,
+                on_progress=report,
+            )
     if json_output:
         print_json({"adapter": record.id, "format": form.value, "path": out, "sealed": bool(words)})
         return

@@ -178,11 +178,13 @@ class Adapters:
         passphrase: str = "",
         force: bool = False,
         with_base: bool = False,
+        on_progress: Callable[[float, str], None] = lambda fraction, words: None,
     ) -> Path:
         """Write an adapter for another machine or program. No chat is in what is written.
 
         Args:
-            form: "claw" (one file), "peft" (a folder), "gguf" (a file), or "ollama" (a folder).
+            form: "claw" (one file), "peft" (a folder), "gguf" (a file), "ollama" (a folder), or "merged" (a whole model
+                with the adapter in its weights, as a GGUF file).
             passphrase: seals a claw pack.
             force: write over a file that exists.
             with_base: copy the base model into Ollama's folder.
@@ -205,7 +207,21 @@ class Adapters:
             self._of_this_model(record)
             parameters = modelfile.parameters(self._assistant.settings)
             return exporting.export_ollama(record, target, self._assistant.model_path, parameters, with_base=with_base)
-        raise UsageError(f"There is no format {form!r}. Choose claw, peft, gguf or ollama.")
+        if form == "merged":
+            from ..adapters.merge import merge
+            from ..adapters.registry import slots
+
+            self._of_this_model(record)
+            merge(
+                self._assistant.model_path,
+                slots(record),
+                target,
+                force=force,
+                check=False,  # `adapters merge` measures; here the file is wanted.
+                report=lambda words, fraction: on_progress(fraction, words),
+            )
+            return target
+        raise UsageError(f"There is no format {form!r}. Choose claw, peft, gguf, ollama or merged.")
 
     def import_file(
         self, source: Path, *, name: str = "", force: bool = False, passphrase: Callable[[], str] | None = None

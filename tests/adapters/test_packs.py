@@ -333,6 +333,25 @@ def test_folders_for_other_programs(assistant: Assistant, tmp_path: Path, model_
     assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
 
 
+def test_a_whole_model_with_the_adapter_in_its_weights(assistant: Assistant, tmp_path: Path, model_path: Path) -> None:
+    record = register(assistant, lora(size=1.0))
+    heard: list[float] = []
+    merged = assistant.adapters.export(
+        record.id, tmp_path / "merged.gguf", "merged", on_progress=lambda fraction, words: heard.append(fraction)
+    )
+    assert abs(merged.stat().st_size / model_path.stat().st_size - 1) < 0.02
+    theirs = {tensor.name: tensor for tensor in gguf.GGUFReader(merged).tensors}
+    changed = {
+        tensor.name
+        for tensor in gguf.GGUFReader(model_path).tensors
+        if not np.array_equal(tensor.data, theirs[tensor.name].data)
+    }
+    assert changed == {"blk.0.attn_v.weight", "blk.1.attn_v.weight"}
+    assert heard and heard[-1] == 1.0
+    with pytest.raises(AdapterError):
+        assistant.adapters.export(record.id, merged, "merged")
+
+
 def test_what_an_import_that_was_killed_left_behind_is_swept_away(assistant: Assistant, tmp_path: Path) -> None:
     pack = exported(assistant, register(assistant, lora()).id, tmp_path)
     left = assistant.paths.adapters / ".import-999999-1.00-abc"
