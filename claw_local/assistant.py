@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from .adapters.registry import AdapterChoice, Registry
 from .engine.opening import Source
 from .engine.pool import Engines
 from .errors import UsageError
@@ -15,7 +14,8 @@ from .memory import fast
 from .paths import Paths, locate
 from .reply import Answer, Reply
 from .settings import Settings, load
-from .store import AdapterRecord, Hint, Signal, Store
+from .store import Hint, Signal, Store
+from .talking.adapters import Adapters
 from .talking.comparing import Comparing
 from .talking.reasons import Reasons, Why
 from .talking.text import clean
@@ -173,37 +173,6 @@ class Assistant(Comparing, Reasons, Titles):
         from .engine.catalog import Models
 
         return Models(self.paths, self.settings)
-
-
-class Adapters:
-    """The registry, bound to the model in use."""
-
-    def __init__(self, assistant: Assistant) -> None:
-        self._assistant = assistant
-        self._registry = Registry(assistant.store)
-
-    def list(self) -> list[AdapterRecord]:
-        """Newest first."""
-        return self._registry.list()
-
-    def get(self, adapter_id: int) -> AdapterRecord:
-        return self._registry.get(adapter_id)
-
-    def active(self) -> AdapterRecord | None:
-        """The adapter in use; None means the base model."""
-        return self._registry.active(self._assistant.model_sha256)
-
-    def use(self, choice: int | Literal["base"]) -> AdapterRecord | None:
-        """Put an adapter or the base into use, from every open program's next turn on."""
-        return self._registry.use(choice, self._assistant.model_sha256)
-
-    def rollback(self) -> AdapterRecord | None:
-        """One step back to the parent; None means the base model."""
-        return self._registry.rollback(self._assistant.model_sha256)
-
-    def choose(self, choice: AdapterChoice, model_sha256: str) -> AdapterRecord | None:
-        """The adapter a reply of that model is to be written with. None means the base model."""
-        return self._registry.choose(choice, model_sha256)
 
 
 class Hints:

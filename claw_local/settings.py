@@ -211,6 +211,13 @@ class GateSettings(Section):
     """Confidence of the bootstrap interval that must exclude zero."""
 
 
+class AdapterSettings(Section):
+    """Which of the personal adapters is meant."""
+
+    profile: str = ""
+    """A profile made by `claw-local adapters use ID --profile NAME`, to go by. Empty: what is in use for all."""
+
+
 class AppSettings(Section):
     """How the app looks."""
 
@@ -237,6 +244,7 @@ class Settings(BaseSettings):
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
     learning: LearningSettings = Field(default_factory=LearningSettings)
     gate: GateSettings = Field(default_factory=GateSettings)
+    adapters: AdapterSettings = Field(default_factory=AdapterSettings)
     app: AppSettings = Field(default_factory=AppSettings)
 
     @classmethod

@@ -1,14 +1,12 @@
-"""Turning a LoRA from PEFT's files into the GGUF LoRA that llama.cpp loads. It must never know about torch.
+"""LoRAs between PEFT's files and the GGUF LoRA that llama.cpp loads. It must never know about torch.
 
 Format: llama.cpp's LoRA reader (src/llama-adapter.cpp): for each weight `W` a pair `W.lora_a` [r, in], `W.lora_b`
-[out, r] and the number `adapter.lora.alpha`; the update is (alpha / r) · B A.
+[out, r] and the number `adapter.lora.alpha`; the update is (alpha / r) · B A, or B A where alpha is 0.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..engine.gguf_file import GgufHeader
 from ..engine.models import check_model
 from ..errors import AdapterError
+from .peft import MODULES, PeftLora, Place, read_peft
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,34 +22,82 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float32]
 
-MODULES = {
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
-"""Names of a block's linear layers: in transformers, in GGUF."""
+__all__ = [
+    "MODULES",
+    "BaseShape",
+    "PeftLora",
+    "convert_lora",
+    "permute_rows",
+    "read_peft",
+    "unpermute_rows",
+    "write_gguf",
+]
 
 PERMUTED_ARCHITECTURES = frozenset({"llama"})
 """Architectures whose q and k rows are stored in another order in GGUF than in transformers."""
 
-KEY = re.compile(r"^base_model\.model\.model\.layers\.(\d+)\.(\S+?)\.lora_(A|B)\.weight$")
+MOST_RANK = 1024
 
 
 @dataclass(frozen=True)
-class PeftLora:
-    """A LoRA as PEFT stores it.
+class BaseShape:
+    """What a LoRA must fit: the base's header, as far as that goes."""
 
-    Attributes:
-        alpha: numerator of the scale alpha / r.
-        weights: (block, module as in `MODULES`) -> (A [r, in], B [out, r]).
-    """
+    path: Path
+    header: GgufHeader
 
-    alpha: float
-    weights: dict[tuple[int, str], tuple[Array, Array]]
+    @classmethod
+    def of(cls, base: Path) -> BaseShape:
+        """Raises ModelError: `base` cannot be read."""
+        return cls(base, check_model(base, on_gpu=True))  # only its header is read: memory does not matter
+
+    @property
+    def architecture(self) -> str:
+        return self.header.text("general.architecture")
+
+    @property
+    def name(self) -> str:
+        """What the model calls itself; "" if it does not."""
+        return self.header.text("general.name")
+
+    def heads(self, module: str) -> int:
+        """How many heads the rows of q or k are made of."""
+        heads = self.header.numbers(f"{self.architecture}.attention.head_count")[0]
+        if module == "self_attn.q_proj":
+            return heads
+        return self.header.numbers(f"{self.architecture}.attention.head_count_kv", heads)[0]
+
+    def permutes(self, module: str) -> bool:
+        """Whether GGUF keeps this module's rows in another order than transformers does."""
+        return self.architecture in PERMUTED_ARCHITECTURES and module in ("self_attn.q_proj", "self_attn.k_proj")
+
+    def check(self, lora: PeftLora) -> None:
+        """Does every B A have the shape of the base's weight?
+
+        Raises:
+            AdapterError: one has not; the message names it.
+        """
+        for place, (a, b) in sorted(lora.weights.items()):
+            self.check_pair(place, a.shape, b.shape)
+
+    def check_pair(self, place: Place, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+        """The same for one pair of shapes, A [r, in] and B [out, r]."""
+        name = f"blk.{place[0]}.{MODULES[place[1]]}.weight"
+        weight = self.header.tensors.get(name)
+        if weight is None:
+            raise AdapterError(
+                f"The adapter changes {name}, which {self.path.name} does not have. It was trained on another model."
+            )
+        shape = weight.shape[::-1]  # GGUF names the fastest dimension first
+        if len(a) != 2 or len(b) != 2 or a[0] != b[1] or (b[0], a[1]) != shape:
+            raise AdapterError(
+                f"The adapter's shapes for {name}, A {list(a)} and B {list(b)}, do not fit {list(shape)} in "
+                f"{self.path.name}. It was trained on another model."
+            )
+        if not 1 <= a[0] <= MOST_RANK:
+            raise AdapterError(
+                f"The adapter's rank for {name} is {a[0]}, and ranks from 1 to {MOST_RANK} can be applied."
+            )
 
 
 def permute_rows(weight: npt.NDArray[Any], heads: int) -> npt.NDArray[Any]:
@@ -96,113 +143,27 @@ def convert_lora(
             something llama.cpp cannot apply, or the file cannot be written.
         ModelError: `base` cannot be read.
     """
-    header = check_model(base, on_gpu=True)  # only its header is read: memory does not matter
-    architecture = header.text("general.architecture")
-    heads = header.numbers(f"{architecture}.attention.head_count")[0]
-    heads_kv = header.numbers(f"{architecture}.attention.head_count_kv", heads)[0]
-    lora = read_peft(peft_dir)
-    if permute is None:
-        permute = architecture in PERMUTED_ARCHITECTURES
+    return write_gguf(read_peft(peft_dir), BaseShape.of(base), target, precision=precision, permute=permute)
+
+
+def write_gguf(
+    lora: PeftLora,
+    base: BaseShape,
+    target: Path,
+    *,
+    precision: Literal["f32", "f16"] = "f32",
+    permute: bool | None = None,
+) -> Path:
+    """The same for a LoRA that has been read."""
     pairs: dict[str, tuple[Array, Array]] = {}
+    base.check(lora)
     for (block, module), (a, b) in sorted(lora.weights.items()):
-        name = f"blk.{block}.{MODULES[module]}.weight"
-        _check_fit(header, base, name, a, b)
-        if permute and module == "self_attn.q_proj":
-            b = permute_rows(b, heads)
-        elif permute and module == "self_attn.k_proj":
-            b = permute_rows(b, heads_kv)
-        pairs[name] = (a, b)
-    _write(target, architecture, lora.alpha, pairs, precision)
+        qk = module in ("self_attn.q_proj", "self_attn.k_proj")
+        if base.permutes(module) if permute is None else permute and qk:
+            b = permute_rows(b, base.heads(module))
+        pairs[f"blk.{block}.{MODULES[module]}.weight"] = (a, b)
+    _write(target, base.architecture, lora.alpha, pairs, precision)
     return target
-
-
-def read_peft(folder: Path) -> PeftLora:
-    """Read a PEFT LoRA.
-
-    Raises:
-        AdapterError: a file is missing or damaged, a value is not finite, or it is not a plain LoRA on linear layers.
-    """
-    config = _read_config(folder / "adapter_config.json")
-    tensors = _read_tensors(folder / "adapter_model.safetensors")
-    halves: dict[tuple[int, str], dict[str, Array]] = {}
-    for key, tensor in tensors.items():
-        match = KEY.match(key)
-        if match is None or match[2] not in MODULES:
-            raise AdapterError(
-                f"The adapter in {folder} changes {key}, which cannot be applied while chatting. "
-                "Train it on the linear layers of the blocks only."
-            )
-        halves.setdefault((int(match[1]), match[2]), {})[match[3]] = tensor
-    if not halves:
-        raise AdapterError(f"The adapter in {folder} is empty. Train it again.")
-    weights: dict[tuple[int, str], tuple[Array, Array]] = {}
-    for place, pair in halves.items():
-        if set(pair) != {"A", "B"}:
-            raise AdapterError(f"The adapter in {folder} lacks half of {place[1]} in block {place[0]}. Train it again.")
-        weights[place] = (pair["A"], pair["B"])
-    rank = next(iter(weights.values()))[0].shape[0]
-    alpha = float(config["lora_alpha"])
-    # rank-stabilised LoRA scales by alpha / sqrt(r); llama.cpp always by alpha / r
-    return PeftLora(alpha * rank**0.5 if config.get("use_rslora") else alpha, weights)
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise AdapterError(
-            f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again."
-        ) from error
-    except ValueError as error:
-        raise AdapterError(f"{path} is damaged: {error}. The adapter must be trained again.") from error
-    if not isinstance(config, dict) or config.get("peft_type") != "LORA" or "lora_alpha" not in config:
-        raise AdapterError(f"{path} does not describe a LoRA. Choose the folder of a LoRA adapter.")
-    cannot = [key for key in ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save") if config.get(key)]
-    if config.get("bias", "none") != "none":
-        cannot.append("bias")
-    if cannot:
-        raise AdapterError(
-            f"The adapter in {path.parent} uses {', '.join(cannot)}, which cannot be applied while chatting. "
-            "Train a plain LoRA."
-        )
-    return config
-
-
-def _read_tensors(path: Path) -> dict[str, Array]:
-    """All matrices as float32, checked to be finite."""
-    import numpy as np
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        stored = load(path.read_bytes())
-    except OSError as error:
-        raise AdapterError(
-            f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again."
-        ) from error
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise AdapterError(f"{path} is damaged: {error}. The adapter must be trained again.") from error
-    tensors: dict[str, Array] = {}
-    for key, value in stored.items():
-        if not np.isfinite(value).all():
-            raise AdapterError(f"{key} in {path} holds values that are not finite. The adapter must be trained again.")
-        tensors[key] = np.ascontiguousarray(value, np.float32)
-    return tensors
-
-
-def _check_fit(header: GgufHeader, base: Path, name: str, a: Array, b: Array) -> None:
-    """Does B A have the shape of the base's weight?"""
-    weight = header.tensors.get(name)
-    if weight is None:
-        raise AdapterError(
-            f"The adapter changes {name}, which {base.name} does not have. It was trained on another model."
-        )
-    shape = weight.shape[::-1]  # GGUF names the fastest dimension first
-    if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1] or (b.shape[0], a.shape[1]) != shape:
-        raise AdapterError(
-            f"The adapter's shapes for {name}, A {list(a.shape)} and B {list(b.shape)}, do not fit {list(shape)} in "
-            f"{base.name}. It was trained on another model."
-        )
 
 
 def _write(

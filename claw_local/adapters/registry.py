@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
-from typing import Literal
 
 from ..engine.base import AdapterSlot
-from ..errors import AdapterError, NotFoundError
+from ..errors import AdapterError, NotFoundError, UsageError
 from ..store import AdapterRecord, Store
+from .naming import checked_name, is_free
 from .retiring import settle
 
 REMEDY = "`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others."
 
-AdapterChoice = int | Literal["base"] | None
+AdapterChoice = int | str | None
+"""An adapter's id or name, or "base"; None means the one in use."""
+
+BEFORE = "adapter-before."
+"""Flag of what was in use before the adapter now in use, by the model's hash: an id, 0 is the base."""
 
 
 class Registry:
@@ -27,24 +32,38 @@ class Registry:
         """Newest first."""
         return self._store.adapters.list()
 
-    def get(self, adapter_id: int) -> AdapterRecord:
-        """Raises NotFoundError."""
-        return self._store.adapters.get(adapter_id)
+    def get(self, adapter: int | str) -> AdapterRecord:
+        """By id, or by name. Raises NotFoundError."""
+        if isinstance(adapter, int) or (adapter.isascii() and adapter.isdecimal()):
+            return self._store.adapters.get(int(adapter))
+        for record in self.list():
+            if record.name and not is_free(record.name, [adapter]):
+                return record
+        raise NotFoundError(
+            f"There is no adapter called {adapter[:60]!r}. `claw-local adapters list` shows those there are."
+        )
 
     def active(self, model_sha256: str) -> AdapterRecord | None:
         """The adapter in use for that base model; None means the base itself."""
         return self._store.adapters.active(model_sha256)
 
-    def use(self, choice: int | Literal["base"], model_sha256: str) -> AdapterRecord | None:
+    def use(self, choice: int | str, model_sha256: str) -> AdapterRecord | None:
         """Put an adapter (or the base) into use from the next turn on, and out of the prompt the hints it has learned.
 
         Raises:
             NotFoundError: no such adapter.
             AdapterError: it belongs to another base model, or its file is gone or was changed.
         """
-        if choice == "base":
-            put_into_use(self._store, None, model_sha256)
-            return None
+        record = None if choice == "base" else self.checked(choice, model_sha256)
+        with self._store.database.write():
+            before = self.active(model_sha256)
+            if (before.id if before else 0) != (record.id if record else 0):
+                self._store.flags.set(BEFORE + model_sha256, str(before.id if before else 0))
+            put_into_use(self._store, record, model_sha256)
+        return self.get(record.id) if record else None
+
+    def checked(self, choice: int | str, model_sha256: str) -> AdapterRecord:
+        """An adapter that can be used with that model. Raises as `use`."""
         record = self.get(choice)
         if record.model_sha256 != model_sha256:
             raise AdapterError(
@@ -52,11 +71,11 @@ class Registry:
                 "Open claw-local with that model (`--model`), or choose another adapter."
             )
         verify(record)
-        put_into_use(self._store, record, model_sha256)
-        return self.get(choice)
+        return record
 
     def rollback(self, model_sha256: str) -> AdapterRecord | None:
-        """One step back: to the parent of the adapter in use (None: the base).
+        """One step back: to the parent of the adapter in use (None: the base). From a mix or an imported adapter, which
+        were not trained here from what was in use, to what was in use before.
 
         Raises:
             AdapterError: the base is in use already.
@@ -65,17 +84,23 @@ class Registry:
         if current is None:
             raise AdapterError("The base model is in use: there is nothing to roll back.")
         parent = current.parent_id
-        while parent:
+        if "mix" in current.recipe or "origin" in current.recipe:
+            before = self._store.flags.get(BEFORE + model_sha256)
+            parent = int(before) if before.isdecimal() else 0
+        found = None
+        while parent and found is None:
             try:
-                return self.use(parent, model_sha256)
+                found = self.checked(parent, model_sha256)
             except (NotFoundError, AdapterError):
                 # A parent whose files are gone is stepped over: the way back must never be closed.
                 try:
                     parent = self.get(parent).parent_id
                 except NotFoundError:
                     break
-        self.use("base", model_sha256)
-        return None
+        with self._store.database.write():
+            put_into_use(self._store, found, model_sha256)
+            self._store.flags.set(BEFORE + model_sha256, "")  # or the next step back would lead forward again
+        return self.get(found.id) if found else None
 
     def choose(self, choice: AdapterChoice, model_sha256: str) -> AdapterRecord | None:
         """The adapter a reply is to be written with: the one named, or the one in use. None means the base."""
@@ -90,6 +115,66 @@ class Registry:
                 f"Adapter {choice} was made for another model than the one in use. `--adapter base` works."
             )
         return self._verified(record)
+
+    def choose_for(self, kept: int | None, model_sha256: str) -> AdapterRecord | None:
+        """The same for a chat (or a profile) that keeps a choice of its own: an id, 0 is the base, None is none.
+
+        One that is for another model than the one that answers, or that is gone, says nothing.
+        """
+        if kept:
+            try:
+                record = self.get(kept)
+            except NotFoundError:
+                return self.choose(None, model_sha256)
+            kept = record.id if record.model_sha256 == model_sha256 and record.gguf_path else None
+        return self.choose(kept, model_sha256)
+
+    def rename(self, adapter: int | str, name: str) -> AdapterRecord:
+        """Give an adapter a name; "" takes it away.
+
+        Raises:
+            NotFoundError: no such adapter. UsageError: the name cannot be, or another one has it.
+        """
+        with self._store.database.write():
+            record = self.get(adapter)
+            name = checked_name(name) if name else ""
+            others = [other.name for other in self.list() if other.id != record.id]
+            if name and not is_free(name, others):
+                raise UsageError(f"Another adapter is called {name}. Choose another name, or rename that one first.")
+            return self._store.adapters.update(record.id, name=name)
+
+    def remove(self, adapter: int | str, folder: Path) -> AdapterRecord:
+        """Delete an adapter for good, with its files, and return what it was.
+
+        What was made from it stays, and counts its parent as its own from then on. Chats that kept to it go by what is
+        in use.
+
+        Args:
+            folder: where adapters are kept. Files elsewhere are left alone.
+
+        Raises:
+            NotFoundError: no such adapter. AdapterError: it is in use, or a file cannot be removed.
+        """
+        with self._store.database.write():
+            record = self.get(adapter)
+            if record.state == "active":
+                raise AdapterError(
+                    f"Adapter {record.id} is in use. Put another one, or the base, into use first: "
+                    "claw-local adapters use base"
+                )
+            self._store.adapters.remove(record.id)
+        own = Path(record.gguf_path).parent
+        shared = any(Path(other.gguf_path).parent == own for other in self.list() if other.gguf_path)
+        if record.gguf_path and own.parent == folder and not shared:
+            try:
+                if own.exists():
+                    shutil.rmtree(own)
+            except OSError as error:
+                raise AdapterError(
+                    f"Adapter {record.id} is gone from the list, but {own} cannot be removed "
+                    f"({error.strerror or error}). Delete that folder by hand."
+                ) from error
+        return record
 
     def _verified(self, record: AdapterRecord) -> AdapterRecord:
         """The record, after its file was checked; a file that has not changed since is not read again."""
@@ -128,6 +213,17 @@ def verify(record: AdapterRecord) -> None:
     expected = record.sha256.get(path.name)
     if expected and file_sha256(path) != expected:
         raise AdapterError(f"The file of adapter {record.id} has been changed ({path}). {REMEDY}")
+
+
+def verify_all(record: AdapterRecord) -> None:
+    """The same for every file of the adapter, the ones to train on and to export among them."""
+    verify(record)
+    for name, expected in record.sha256.items():
+        path = Path(record.gguf_path).parent / name
+        if not path.is_file():
+            raise AdapterError(f"A file of adapter {record.id} is gone ({path}). {REMEDY}")
+        if file_sha256(path) != expected:
+            raise AdapterError(f"A file of adapter {record.id} has been changed ({path}). {REMEDY}")
 
 
 def file_sha256(path: Path) -> str:

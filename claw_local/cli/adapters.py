@@ -2,72 +2,83 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from . import complete
-from .ask import adapter_choice
-from .common import JSON_OPTION, print_json, short
+from ..errors import UsageError
+from . import adapters_shown, complete, packs
+from .common import JSON_OPTION, plain, print_json, short
+from .waiting import fractions
+
+if TYPE_CHECKING:
+    from ..store import AdapterRecord
 
 app = typer.Typer(help="The personal adapters.", no_args_is_help=True)
 MODEL_OPTION = typer.Option(
     None, "--model", help="The model whose adapters are meant.", autocompletion=complete.model_names
 )
+ADAPTER_ARGUMENT = typer.Argument(..., help="The adapter's id or name.", autocompletion=complete.adapter_ids)
+CHAT_OPTION = typer.Option(None, "--chat", help="For this chat alone.", autocompletion=complete.chat_ids)
+PROFILE_OPTION = typer.Option(None, "--profile", help="For this profile alone: `claw-local chat --profile NAME`.")
 
 
 @app.command("list")
 def show_all(json_output: bool = JSON_OPTION) -> None:
-    """List the adapters, newest first."""
+    """List the adapters, newest first, and what profiles keep to."""
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
-        records = assistant.adapters.list()
+        records, profiles = assistant.adapters.list(), assistant.adapters.profiles()
     if json_output:
-        print_json({"adapters": records})
+        print_json({"adapters": records, "profiles": profiles})
     elif not records:
         typer.echo("No adapters yet: the base model answers. `claw-local learn now` makes one.")
     else:
-        for record in records:
-            parent = f"from {record.parent_id}" if record.parent_id else "from base"
-            typer.echo(
-                f"{record.id:>4}  {record.state:<9}  {parent:<10}  {record.created_at[:16]}  {short(record.reason)}"
-            )
+        adapters_shown.table(records, profiles)
 
 
 @app.command()
-def show(
-    adapter: int = typer.Argument(..., help="The adapter's id.", autocompletion=complete.adapter_ids),
-    json_output: bool = JSON_OPTION,
-) -> None:
-    """Show one adapter with the gate's report."""
+def show(adapter: str = ADAPTER_ARGUMENT, json_output: bool = JSON_OPTION) -> None:
+    """Show one adapter: its parent, base model, recipe, what made it, and the gate's report."""
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
         record = assistant.adapters.get(adapter)
     if json_output:
         print_json(record)
-        return
-    typer.echo(f"Adapter {record.id}: {record.state}. {record.reason}")
-    typer.echo(f"Made from {len(record.lineage)} of your messages, recipe {json.dumps(record.recipe)}")
-    report = Path(record.gguf_path).with_name("gate.md")
-    if record.gguf_path and report.is_file():
-        typer.echo("\n" + report.read_text("utf-8"))
+    else:
+        adapters_shown.one(record)
 
 
 @app.command()
 def use(
-    adapter: str = typer.Argument(..., help="An adapter's id, or `base`.", autocompletion=complete.adapter_ids),
+    adapter: list[str] = typer.Argument(
+        ...,
+        metavar="ADAPTER[:WEIGHT]...",
+        help="An id or a name, or `base`. Several are mixed: work:0.7 home:0.3. "
+        "With --chat or --profile also `default`: what all others use.",
+        autocompletion=complete.adapter_ids,
+    ),
+    chat: int | None = CHAT_OPTION,
+    profile: str | None = PROFILE_OPTION,
     model: Path | None = MODEL_OPTION,
     json_output: bool = JSON_OPTION,
 ) -> None:
-    """Put an adapter, or the base model, into use."""
+    """Put an adapter, a mix of several, or the base model, into use."""
     from ..assistant import Assistant
 
     with Assistant.open(model=model) as assistant:
-        _say(assistant.adapters.use(adapter_choice(adapter)), json_output)
+        record = assistant.adapters.use(adapter, chat=chat, profile=profile)
+    if chat is None and profile is None:
+        _say(record, json_output)
+    elif json_output:
+        print_json({"adapter": record.id if record else 0, "chat": chat, "profile": profile})
+    else:
+        where = [*([f"chat {chat}"] if chat is not None else []), *([f"profile {profile}"] if profile else [])]
+        typer.echo(f"In use from the next answer on in {' and '.join(where)}: {_called(record)}.")
 
 
 @app.command()
@@ -79,8 +90,91 @@ def rollback(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION)
         _say(assistant.adapters.rollback(), json_output)
 
 
+@app.command()
+def rename(
+    adapter: str = ADAPTER_ARGUMENT,
+    name: str = typer.Argument(..., help="The new name, to be typed wherever an id can; '' takes it away."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """Give an adapter a name."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        record = assistant.adapters.rename(adapter, name)
+    if json_output:
+        print_json({"adapter": record})
+    else:
+        typer.echo(f"Adapter {record.id} {f'is called {record.name}' if record.name else 'has no name'} now.")
+
+
+@app.command()
+def remove(
+    adapter: str = ADAPTER_ARGUMENT,
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """Delete an adapter for good, with its files."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        record = assistant.adapters.get(adapter)
+        if not yes:
+            if not sys.stdin.isatty() or json_output:
+                raise UsageError("Nothing was deleted. To delete without being asked, add --yes.")
+            typer.echo(f"Adapter {adapters_shown.label(record)}: {record.state}. {short(record.reason)}", err=True)
+            if not typer.confirm("Delete it for good? This cannot be undone.", err=True):
+                typer.echo("Nothing was deleted.", err=True)
+                raise typer.Exit(1)
+        assistant.adapters.remove(record.id)
+    if json_output:
+        print_json({"deleted": record.id})
+    else:
+        typer.echo(f"Deleted: adapter {adapters_shown.label(record)}.")
+
+
+@app.command()
+def diff(
+    first: str = typer.Argument(..., help="An adapter's id or name, or `base`.", autocompletion=complete.adapter_ids),
+    second: str = typer.Argument(..., help="Another one.", autocompletion=complete.adapter_ids),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """Show what differs between two adapters: recipe, what made them, the gate's figures, and their weights."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        found = assistant.adapters.diff(first, second)
+    if json_output:
+        print_json(found)
+    else:
+        adapters_shown.difference(found)
+
+
+@app.command()
+def check(adapter: str = ADAPTER_ARGUMENT, model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
+    """Ask the gate about an adapter, an imported one perhaps: against what is in use. It takes a minute or more."""
+    from ..assistant import Assistant
+
+    with Assistant.open(model=model) as assistant:
+        record = assistant.adapters.get(adapter)
+        with fractions("asking the gate", quiet=json_output) as report:
+            verdict = assistant.adapters.check(record.id, report)
+    if json_output:
+        print_json({"adapter": record.id, "gate": plain(verdict.as_json())})
+        return
+    adapters_shown.report(verdict.as_markdown())
+    if verdict.accepted:
+        typer.echo(f"\nTo put it into use: claw-local adapters use {record.name or record.id}")
+
+
+packs.register(app)
+
+
+def _called(record: AdapterRecord | None) -> str:
+    return f"adapter {adapters_shown.label(record)}" if record else "the base model"
+
+
 def _say(record: Any, json_output: bool) -> None:
     if json_output:
         print_json({"adapter": record.id if record else 0})
     else:
-        typer.echo(f"In use from the next answer on: {f'adapter {record.id}' if record else 'the base model'}.")
+        typer.echo(f"In use from the next answer on: {_called(record)}.")

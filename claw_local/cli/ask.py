@@ -12,7 +12,7 @@ import typer
 from ..errors import UsageError
 from ..signals.attached import Attachment, compose
 from . import complete
-from .common import harmless, print_json
+from .common import harmless, print_json, with_profile
 from .hints import say_made_room
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ def ask(
     no_learn: bool = typer.Option(False, "--no-learn", help="Neither this question nor its answer may teach."),
     no_memory: bool = typer.Option(False, "--no-memory", help="Put no hints in the prompt."),
     adapter: str | None = typer.Option(
-        None, "--adapter", help="An adapter's id, or `base`.", autocompletion=complete.adapter_ids
+        None, "--adapter", help="An adapter's id or name, or `base`.", autocompletion=complete.adapter_ids
     ),
+    profile: str | None = typer.Option(None, "--profile", help="Go by what this profile keeps to."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON object with the answer and its figures."),
 ) -> None:
     """Ask one question and print the answer."""
@@ -63,7 +64,7 @@ def ask(
     if sys.stdout is None:
         raise UsageError("Standard output is closed, so there is nowhere to put the answer.")
     text = _question(question or [])
-    with Assistant.open(model=model) as assistant:
+    with Assistant.open(model=model, settings=with_profile(profile)) as assistant:
         hints = assistant.hints.list()
         if model and chat is None:
             _must_be_there(assistant, model)
@@ -82,7 +83,7 @@ def ask(
                 "stop": stop or None,
                 "seed": seed,
             },
-            adapter=adapter_choice(adapter),
+            adapter=adapter,
             learn=False if no_learn else None,
             memory=not no_memory,
         )
@@ -134,17 +135,6 @@ def as_json(answer: Any) -> dict[str, Any]:
         "finish_reason": answer.finish_reason,
         "notices": list(answer.notices),
     }
-
-
-def adapter_choice(text: str | None) -> Any:
-    """An adapter as a person names it: an id, `base`, or nothing. Raises UsageError."""
-    if text is None or text == "base":
-        return text
-    if text.isascii() and text.isdecimal():
-        return int(text)
-    raise UsageError(
-        f"--adapter takes an adapter's id or `base`, not {text!r}. `claw-local adapters list` shows the ids."
-    )
 
 
 def _question(words: list[str]) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import UsageError
 from . import complete
+from .common import with_profile
 
 
 def chat(
@@ -17,6 +18,7 @@ def chat(
     model: str | None = typer.Option(
         None, "--model", help="Another model than that of the settings.", autocompletion=complete.model_names
     ),
+    profile: str | None = typer.Option(None, "--profile", help="Go by what this profile keeps to."),
     web: bool = typer.Option(
         False, "--web", help="Serve the app to a browser on this machine, behind a one-time token."
     ),
@@ -27,7 +29,7 @@ def chat(
     if port and not web:
         raise UsageError("--port goes with --web: claw-local chat --web --port 8000")
     if web:
-        _serve(chat_id, model, port, debug)
+        _serve(chat_id, model, profile, port, debug)
         return
     # A page of `chat --web` is drawn through pipes.
     in_page = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
@@ -35,10 +37,10 @@ def chat(
         raise UsageError('`claw-local chat` needs a terminal. In scripts and pipes use: claw-local ask "…"')
     from claw_app import run
 
-    raise typer.Exit(run(model=model, chat_id=chat_id, debug=debug))
+    raise typer.Exit(run(model=model, settings=with_profile(profile), chat_id=chat_id, debug=debug))
 
 
-def _serve(chat_id: int | None, model: str | None, port: int, debug: bool) -> None:
+def _serve(chat_id: int | None, model: str | None, profile: str | None, port: int, debug: bool) -> None:
     from claw_app.web import serve
 
     arguments = [*(["--debug"] if debug else []), "chat"]
@@ -46,6 +48,8 @@ def _serve(chat_id: int | None, model: str | None, port: int, debug: bool) -> No
         arguments += ["--chat", str(chat_id)]
     if model is not None:
         arguments += ["--model", model]
+    if profile is not None:
+        arguments += ["--profile", profile]
 
     def announce(address: str) -> None:
         typer.echo(f"The chat is open for one browser on this machine:\n\n  {address}\n")

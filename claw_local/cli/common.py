@@ -9,9 +9,12 @@ import shutil
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 JSON_OPTION = typer.Option(False, "--json", help="Print one JSON object instead of text.")
 
@@ -52,6 +55,18 @@ def size(count: int) -> str:
         if count >= bytes_of_unit:
             return f"{count / bytes_of_unit:.1f} {unit}"
     return f"{count} B"
+
+
+def with_profile(profile: str | None) -> Settings | None:
+    """The settings, going by a profile; None where none was named, for whoever reads them anyway."""
+    if profile is None:
+        return None
+    from ..paths import locate
+    from ..settings import load
+
+    settings = load(locate())
+    settings.adapters.profile = profile
+    return settings
 
 
 def print_table(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> None:

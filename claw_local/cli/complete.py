@@ -90,6 +90,8 @@ def _adapters(paths: Paths) -> Iterator[Offer]:
         yield "base", "the base model"
         for adapter in store.adapters.list():
             yield str(adapter.id), short(f"{adapter.state} {adapter.reason}")
+            if adapter.name:
+                yield adapter.name, f"adapter {adapter.id}, {adapter.state}"
 
 
 def _hints(paths: Paths) -> Iterator[Offer]:

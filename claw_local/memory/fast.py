@@ -7,7 +7,7 @@ too (DESIGN §5): what fast memory shows at once is what training later makes un
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ..signals.checks import infer_checks
 from ..store import Hint, Store
@@ -48,16 +48,28 @@ def wording(hint: str) -> str:
 
 
 def choose(
-    store: Store, *, chat_id: int | None, budget_tokens: int, count: TokenCounter, learned: bool = False
+    store: Store,
+    *,
+    chat_id: int | None,
+    budget_tokens: int,
+    count: TokenCounter,
+    learned: bool = False,
+    without: Collection[int] = (),
 ) -> list[Hint]:
     """The active hints for a prompt of this chat, newest first, as many as the budget holds; returned oldest first.
 
-    `learned`: those too that an adapter has learned, which no longer stand in prompts but still hold.
+    `learned`: those too that an adapter has learned, which no longer stand in prompts but still hold. `without`: ids of
+    those that are not wanted.
     """
     chosen: list[Hint] = []
     left = budget_tokens
     for hint in store.hints.list(state=None if learned else "active"):
-        if hint.state == "dropped" or hint.scope == "turn" or (hint.scope == "chat" and hint.chat_id != chat_id):
+        if (
+            hint.id in without
+            or hint.state == "dropped"
+            or hint.scope == "turn"
+            or (hint.scope == "chat" and hint.chat_id != chat_id)
+        ):
             continue
         cost = count(hint.text) + 1
         if cost <= left:

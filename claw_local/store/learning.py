@@ -124,6 +124,15 @@ class Adapters:
             db.table("adapters").update(adapter_id, {name: _to_column(value) for name, value in columns.items()})
         return self.get(adapter_id)
 
+    def remove(self, adapter_id: int) -> None:
+        """Delete a row. What was made from it has its parent as parent; chats and runs let go of it."""
+        record = self.get(adapter_id)
+        with self._database.write() as db:
+            db.execute("update adapters set parent_id = ? where parent_id = ?", [record.parent_id, adapter_id])
+            db.execute("update chats set adapter_id = null where adapter_id = ?", [adapter_id])
+            db.execute("update runs set adapter_id = null where adapter_id = ?", [adapter_id])
+            db.table("adapters").delete(adapter_id)
+
     def active(self, model_sha256: str) -> AdapterRecord | None:
         with self._database.read() as db:
             for row in db.table("adapters").rows_where(
@@ -235,6 +244,12 @@ class Flags:
             for row in db.table("flags").rows_where("name = ?", [name]):
                 return str(row["value"])
         return default
+
+    def beginning(self, prefix: str) -> dict[str, str]:
+        """Those whose names begin so, by the rest of the name."""
+        with self._database.read() as db:
+            rows = list(db.table("flags").rows_where("substr(name, 1, ?) = ?", [len(prefix), prefix], order_by="name"))
+        return {row["name"].removeprefix(prefix): str(row["value"]) for row in rows}
 
     def set(self, name: str, value: str) -> None:
         with self._database.write() as db:

@@ -251,6 +251,11 @@ def m008_exams(db: Database) -> None:
     db.table("signals").add_column("votes", str, not_null_default="[]")
 
 
+def m009_chat_adapter(db: Database) -> None:
+    # The adapter that a chat keeps to: empty is the one in use, 0 the base model.
+    db.table("chats").add_column("adapter_id", int)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_chats,
     m002_signals,
@@ -260,4 +265,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m006_reply_system,
     m007_numbers_for_good,
     m008_exams,
+    m009_chat_adapter,
 )

@@ -29,6 +29,7 @@ class Chat:
         draft: what the person had typed and not sent yet.
         deleted_at: since when it waits to be removed for good; empty if it does not.
         origin, origin_id: where an imported chat came from; empty for one begun here.
+        adapter_id: the adapter it keeps to; None is the one in use, 0 the base model.
     """
 
     id: int
@@ -45,6 +46,7 @@ class Chat:
     deleted_at: str = ""
     origin: str = ""
     origin_id: str = ""
+    adapter_id: int | None = None
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Asking(Opened):
             model: what answers this once, as `--model` takes it; None means the chat's own, else the settings'.
             system: the chat's system prompt from now on.
             sampling: a Sampling, or a mapping of what to change of the chat's and the settings' sampling.
-            adapter: an adapter's id or "base"; None means the one in use.
+            adapter: an adapter's id or name, or "base"; None means the chat's own, else the one in use.
             learn: False: neither this message nor its reply may teach. None: as the chat and the switch say.
             memory: whether active hints enter the prompt.
 
@@ -141,8 +141,10 @@ class Asking(Opened):
         return text
 
     def _choices(self, model: str | None, sampling: SamplingChoice, adapter: AdapterChoice, memory: bool) -> Choices:
-        if isinstance(adapter, int) and adapter:
-            self.store.adapters.get(adapter)
+        if adapter is None:
+            self.adapters.check_profile()
+        elif adapter and adapter != "base":
+            adapter = self.adapters.get(adapter).id
         if model:
             read_name(model)
         if sampling is not None and not isinstance(sampling, Sampling):
@@ -172,14 +174,14 @@ class Asking(Opened):
             lease = self._engines.lease(self._source(record.model if choices.model is None else choices.model))
             try:
                 engine = lease.engine
-                active = self._active_hints(engine, record.id) if choices.memory else []
+                chosen = self.adapters.choose_for(record, engine.info.sha256, choices.adapter)
+                active = self._active_hints(engine, record.id, chosen) if choices.memory else []
                 messages = prompt_messages(
                     record.system,
                     self.store.messages.branch(user_id),
                     [hint.text for hint in active],
                     model_sha256=engine.info.sha256,
                 )
-                chosen = self.adapters.choose(choices.adapter, engine.info.sha256)
                 drawn = self._drawn(record, choices.sampling)
                 return self._draft(reply_id, lease, record.system, messages, drawn, chosen, active)
             except BaseException:
@@ -205,7 +207,7 @@ class Asking(Opened):
             lease = self._engines.lease(self._source(record.model))
             try:
                 sha256 = lease.engine.info.sha256
-                chosen = self.adapters.choose(None, sha256)
+                chosen = self.adapters.choose_for(record, sha256)
                 return self._draft(reply_id, lease, record.system, messages(sha256), sampling, chosen, [])
             except BaseException:
                 lease.release()
@@ -265,14 +267,20 @@ class Asking(Opened):
             return choice
         return drawing.draw(self.settings.sampling, chat.sampling, choice or {})
 
-    def _active_hints(self, engine: ChatEngine, chat_id: int) -> list[Hint]:
+    def _active_hints(self, engine: ChatEngine, chat_id: int, chosen: AdapterRecord | None) -> list[Hint]:
+        """What holds and the adapter has not learned. The hints' states tell it of the adapter in use; of another one,
+        it tells itself."""
         if not self.settings.memory.enabled:
             return []
+        in_use = self.store.adapters.active(engine.info.sha256)
+        other = (chosen.id if chosen else 0) != (in_use.id if in_use else 0)
         return fast.choose(
             self.store,
             chat_id=chat_id,
             budget_tokens=self.settings.memory.budget_tokens,
             count=lambda text: len(engine.tokenize(text)) if has_tokens(engine) else tokens_in(text),
+            learned=other,
+            without=chosen.metrics.get("learned_hints", ()) if other and chosen else (),
         )
 
     def _judging(self, teaching: Teaching, previous_id: int | None) -> Callable[[], None]:

@@ -41,7 +41,7 @@ class Comparing(Asking, Branches):
         """
         text = self._question(text)
         pair = [self._choices(model, sampling, adapter, memory) for adapter in (first, second)]
-        if (first or "base") == (second or "base"):
+        if (pair[0].adapter or "base") == (pair[1].adapter or "base"):
             raise UsageError("Both sides are the same adapter. Name two, or one and `base`.")
         random.SystemRandom().shuffle(pair)
         record = self._chat_for(text, chat, system, learn)

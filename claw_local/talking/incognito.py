@@ -12,7 +12,7 @@ from ..store.in_memory import InMemoryDatabase
 if TYPE_CHECKING:
     from ..idle.learning import Learning
 
-COPIED = ("adapters", "hints")
+COPIED = ("hints",)
 """What private chats begin with. They are copies: what is changed in private stays there, and is forgotten."""
 
 
@@ -23,6 +23,8 @@ class Incognito(Assistant):
         store = Store(owner.paths, InMemoryDatabase(owner.paths))
         super().__init__(owner.paths, owner.settings, owner._model, store=store, engines=owner._engines)
         self._owner = owner
+        # What is in use is no private matter: a switch made in another program holds here too.
+        self.adapters = owner.adapters
         self._copy(owner.store)
 
     def _copy(self, theirs: Store) -> None:

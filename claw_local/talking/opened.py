@@ -115,6 +115,14 @@ class Opened:
         return open_engine(source, self.settings, self.paths)
 
     @contextmanager
+    def using_model(self) -> Iterator[Engine]:
+        """The model file that is, or would be, loaded, for work beside the chats. Raises ModelError, EngineError."""
+        with self._engines.using(Source("gguf", path=self.model_path)) as engine:
+            if not has_tokens(engine):
+                raise ModelError("What answers here is behind a server. Name a GGUF file with --model.")
+            yield engine
+
+    @contextmanager
     def _judging_engine(self) -> Iterator[ChatEngine]:
         """The engine that judges: the one the settings name; else the model file in use, else one that is open anyway,
         else the one a chat without a model of its own would load, else the embedded one."""
@@ -166,6 +174,7 @@ class Opened:
         system: str | None = None,
         sampling: Mapping[str, Any] | None = None,
         learn: bool | None = None,
+        adapter: int | str | None = None,
     ) -> Chat:
         """Change a chat's own settings, from its next reply on. None leaves one as it is.
 
@@ -174,9 +183,10 @@ class Opened:
             system: the system prompt; "" is the model's own.
             sampling: all that this chat changes of the settings' sampling, by name; {} changes nothing.
             learn: whether this chat may teach.
+            adapter: the adapter it keeps to, by id or name, or "base"; "" is the one in use.
 
         Raises:
-            NotFoundError: no such chat. UsageError: a model name or a sampling value that cannot be.
+            NotFoundError: no such chat or adapter. UsageError: a model name or a sampling value that cannot be.
             ModelError: no such model file.
         """
         changes: dict[str, Any] = {}
@@ -188,6 +198,9 @@ class Opened:
             changes["sampling"] = drawing.checked(sampling)
         if learn is not None:
             changes["learn"] = learn
+        if adapter is not None:
+            named = adapter not in ("", "base", 0)
+            changes["adapter_id"] = self.adapters.get(adapter).id if named else None if adapter == "" else 0
         return self.store.chats.update(chat_id, **changes) if changes else self.chat(chat_id)
 
     def _checked_model(self, model: str) -> str:

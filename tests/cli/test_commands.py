@@ -98,7 +98,7 @@ def test_feedback_is_noted(home: Paths) -> None:
         (("ask", "hi", "--model", "no-such.gguf"), 1, "no-such.gguf"),
         (("ask", "hi", "--chat", "77"), 1, "no chat 77"),
         (("ask", "hi", "--adapter", "77"), 1, "no adapter 77"),
-        (("ask", "hi", "--adapter", "green"), 2, "green"),
+        (("ask", "hi", "--adapter", "green"), 1, "green"),
         (("ask", "hi", "--chat", "1", "--new"), 2, "contradict"),
         (("ask",), 2, "no question"),
         (("ask", "hi", "--temperature", "hot"), 2, "temperature"),

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from claw_local.adapters.lessons import Lesson
 from claw_local.engine.base import AdapterSlot, Engine, Sampling
 from claw_local.signals.checks import Check
 
 from .batches import Sample
-from .lessons import Lesson
 from .rewards import Rewards
 
 

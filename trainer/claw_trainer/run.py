@@ -16,34 +16,31 @@ from typing import Any
 
 import numpy as np
 
-from claw_local.adapters import gate, gguf, measuring, retiring
+from claw_local.adapters import gguf, retiring
+from claw_local.adapters.checking import ask_gate, fresh_sampling
+from claw_local.adapters.lessons import Lesson, lasting_hints, lessons_of
 from claw_local.adapters.registry import file_sha256, put_into_use, slots
-from claw_local.engine.base import AdapterSlot, Engine, Message, Sampling
+from claw_local.engine.base import AdapterSlot, Engine
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import LearnError
 from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
 from claw_local.judge.background import judge_waiting
 from claw_local.judge.verdict import AnyJudge
-from claw_local.memory import fast, likes
+from claw_local.memory import likes
 from claw_local.paths import Paths
 from claw_local.settings import Settings
 from claw_local.signals import turns
-from claw_local.signals.checks import Check
 from claw_local.store import AdapterRecord, Store
 
 from .judging import judging
-from .lessons import Lesson, lasting_hints, lessons_of
 from .rewards import Rewards, judged
 from .rollouts import Practice, balanced, stored_samples
 
 Report = Callable[[str, float, str], None]
 
-LENGTH_CHECKS = frozenset({"max_sentences", "max_words", "min_words", "min_sentences"})
 LEAST_STEPS = 4
 """Steps that are taken however good the first fresh answers were."""
-PROBES = 18
-"""Most questions the gate asks; the person's own come first."""
 
 
 def read_request(path: Path) -> tuple[Path, Settings]:
@@ -132,7 +129,16 @@ def _run(
         trained = _train(settings, engine, train, rewards, parent, folder, report)
         candidate = AdapterSlot(folder / "adapter.gguf")
         report("gate", 0.85, "asking questions it never trained on")
-        verdict, probes = _gate(settings, engine, held_out, hints, checks, slots(parent), candidate, report)
+        verdict, probes = ask_gate(
+            settings,
+            engine,
+            held_out,
+            hints,
+            checks,
+            current=slots(parent),
+            candidate=[candidate],
+            report=lambda fraction, words: report("gate", 0.85 + 0.14 * fraction, words),
+        )
         write_whole(folder / "gate.json", json.dumps(verdict.as_json(), indent=2).encode())
         write_whole(folder / "gate.md", verdict.as_markdown().encode())
     except BaseException:
@@ -218,7 +224,7 @@ def _train(
         importance_cap=learning.importance_cap,
     )
     trainer = Trainer(policy, objective, learning_rate=learning.learning_rate, max_norm=learning.max_norm)
-    practice = Practice(lessons, rewards, _sampling(settings), seed=learning.seed)
+    practice = Practice(lessons, rewards, fresh_sampling(settings), seed=learning.seed)
     stored = stored_samples(lessons)
     random = np.random.default_rng(learning.seed + 1)
     current: Path | None = Path(parent.gguf_path) if parent else None
@@ -244,55 +250,7 @@ def _train(
     return {"samples": seen, "steps": len(history), "history": history}
 
 
-def _sampling(settings: Settings) -> Sampling:
-    """As the person's replies are drawn, but no longer than a fresh answer may be."""
-    values = {**settings.sampling.model_dump(), "max_tokens": settings.learning.rollout_tokens}
-    return Sampling(**values, seed=settings.learning.seed)
-
-
 def _export(policy: Any, folder: Path, base: Path) -> Path:
     """The policy of now as PEFT files and as a GGUF LoRA."""
     peft_dir = policy.save(folder / "peft")
     return gguf.convert_lora(peft_dir, base, folder / "adapter.gguf")
-
-
-def _gate(
-    settings: Settings,
-    engine: Engine,
-    held_out: Sequence[Lesson],
-    hints: Sequence[str],
-    checks: Sequence[Check],
-    current: Sequence[AdapterSlot],
-    candidate: AdapterSlot,
-    report: Report,
-) -> tuple[gate.GateReport, list[gate.Probe]]:
-    """Put held-out turns and shipped neutral prompts to both adapters, and decide."""
-    questions = [
-        measuring.Question(
-            text=lesson.turn.question,
-            prompt_ids=lesson.prompt_ids,
-            hinted_ids=lesson.hinted_ids,
-            held_out=True,
-            response_ids=lesson.turn.reply.response_ids,
-            score=lesson.turn.score or 0,
-        )
-        for lesson in held_out[:PROBES]
-    ]
-    for text in measuring.shipped_prompts("neutral")[: max(0, PROBES - len(questions))]:
-        plain = engine.render([Message("user", text)]).token_ids
-        hinted = engine.render([Message("user", fast.with_hints(text, hints))]).token_ids if hints else None
-        questions.append(measuring.Question(text=text, prompt_ids=plain, hinted_ids=hinted, held_out=False))
-    sampling = _sampling(settings)
-    probes = measuring.measure(
-        engine,
-        questions,
-        current=current,
-        candidate=[candidate],
-        checks=checks,
-        sampling=sampling,
-        report=lambda fraction, words: report("gate", 0.85 + 0.12 * fraction, words),
-    )
-    report("gate", 0.97, "what must not get lost")
-    guard = measuring.measure_guard(engine, current=current, candidate=[candidate], sampling=sampling)
-    length_wished = any(check.kind in LENGTH_CHECKS for check in checks)
-    return gate.decide(probes, guard=guard, length_wished=length_wished, bounds=settings.gate), probes

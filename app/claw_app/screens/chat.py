@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from ..app import ClawApp
 
-STATUS_EVERY_S = 2.0
+STATUS_EVERY_S = 0.8
 DAY_S = 86_400
 LISTED = 1000
 """Most chats in the list; search finds those beyond it."""

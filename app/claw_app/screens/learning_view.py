@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..app import ClawApp
 
-EVERY_S = 2.0
+EVERY_S = 1.0
 PANELS = {"score": "Score over time", "hints": "Hints", "runs": "Runs", "adapters": "Adapters"}
 _KEYS = {
     "score": "",

@@ -1,4 +1,4 @@
-"""From stored turns to token ids: what the trainer learns from, and what the gate asks. It must never know about torch.
+"""From stored turns to token ids: what the trainer learns from, and what the gate asks. It must never decide.
 
 Prompts are rendered through the engine, with the replies as the very tokens the model wrote.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from claw_local.engine.base import Engine
-from claw_local.memory import fast
-from claw_local.memory.prompt import prompt_messages
-from claw_local.signals.turns import Turn
-from claw_local.store import Hint, Store
+from ..engine.base import Engine
+from ..memory import fast
+from ..memory.prompt import prompt_messages
+from ..signals.turns import Turn
+from ..store import Hint, Store
 
 PROMPT_TOKENS = 768
 """Longest prompt that is trained on; older turns of a longer chat are left out."""
