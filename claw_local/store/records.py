@@ -11,7 +11,7 @@ SignalSource = Literal["judge", "thumb", "edit", "regenerate", "tool", "copy"]
 SignalState = Literal["active", "waiting", "superseded"]
 HintScope = Literal["everywhere", "chat", "turn"]
 HintState = Literal["active", "consolidated", "dropped"]
-AdapterState = Literal["candidate", "active", "retired", "rejected"]
+AdapterState = Literal["candidate", "active", "retired", "rejected", "forgotten"]
 RunState = Literal["running", "done", "failed", "stopped"]
 Split = Literal["train", "held-out"]
 
