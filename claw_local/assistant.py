@@ -23,6 +23,7 @@ from .talking.titles import Titles
 
 if TYPE_CHECKING:
     from .engine.catalog import Models
+    from .forgetting import Forgetting
     from .idle.learning import Learning
 
 __all__ = ["Adapters", "Answer", "Assistant", "Hints", "Reply", "Why"]
@@ -166,6 +167,13 @@ class Assistant(Comparing, Reasons, Titles):
         from .idle.learning import Learning
 
         return Learning(self)
+
+    @property
+    def forgetting(self) -> Forgetting:
+        """What was said, out of chats, hints, adapters and files, for good."""
+        from .forgetting import Forgetting
+
+        return Forgetting(self.store, self.paths)
 
     @property
     def models(self) -> Models:

@@ -49,3 +49,7 @@ class LearnError(ClawError):
 
 class HistoryError(ClawError):
     """A file of chats could not be read or written: not there, damaged, or of a kind that is not known."""
+
+
+class BackupError(ClawError):
+    """A backup could not be written, or a file is none that can be restored."""

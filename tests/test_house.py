@@ -25,6 +25,8 @@ LAYERS = {
     "memory": 3,
     "adapters": 3,
     "history": 3,
+    "forgetting": 3,
+    "backup": 3,
     "idle": 3,
     "reply": 3,
     "talking": 4,

@@ -207,6 +207,8 @@ def verify(record: AdapterRecord) -> None:
     Raises:
         AdapterError: one is missing or was changed.
     """
+    if record.state == "forgotten":
+        raise AdapterError(f"Adapter {record.id} is gone: it had learned from what you had forgotten. {REMEDY}")
     path = Path(record.gguf_path)
     if not path.is_file():
         raise AdapterError(f"The file of adapter {record.id} is gone ({path}). {REMEDY}")

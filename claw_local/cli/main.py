@@ -10,7 +10,23 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ClawError
-from . import adapters, ask, bench, chat, config, doctor, feedback, hints, history, judge, learn, models
+from . import (
+    adapters,
+    ask,
+    backup,
+    bench,
+    chat,
+    config,
+    doctor,
+    feedback,
+    forget,
+    hints,
+    history,
+    judge,
+    learn,
+    merging,
+    models,
+)
 
 
 class Commands(TyperGroup):
@@ -64,6 +80,10 @@ app.add_typer(judge.app, name="judge")
 app.add_typer(history.app, name="history")
 app.add_typer(models.app, name="models")
 app.add_typer(config.app, name="config")
+app.command("forget")(forget.forget)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
+adapters.app.command("merge")(merging.merge)
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,3 +47,24 @@ def _stoppable() -> Iterator[threading.Event]:
         yield cancel
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def bar(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+    """A progress bar on standard error, which the function it gives moves: (what is being done, the share done). None
+    is shown when `quiet`, or where no terminal is."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda words, fraction: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("beginning", total=1.0)
+
+        def show(words: str, fraction: float) -> None:
+            bars.update(task, completed=fraction, description=words)
+
+        yield show

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import stat
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -80,13 +80,28 @@ class GgufTensor:
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a GGUF file says about itself. `data_start`: byte where tensor data begins; `file_size` in bytes."""
+    """What a GGUF file says about itself.
+
+    Attributes:
+        data_start: byte where tensor data begins.
+        file_size: in bytes.
+        values_end: byte after the metadata, where the list of tensors begins.
+        places: byte where each metadata value begins.
+    """
 
     version: int
     metadata: dict[str, Value]
     tensors: dict[str, GgufTensor]
     data_start: int
     file_size: int
+    values_end: int
+    places: dict[str, int]
+
+    @property
+    def alignment(self) -> int:
+        """Each tensor's data begins at a multiple of so many bytes."""
+        value = self.metadata.get("general.alignment", 32)
+        return value if isinstance(value, int) and value > 0 else 32
 
     def text(self, key: str) -> str:
         value = self.metadata.get(key)
@@ -188,14 +203,16 @@ class _Cursor:
             raise DamagedGguf(f"is GGUF version {version}, and only versions 2 and 3 (little-endian) are supported")
         n_tensors, n_values = self.count(), self.count()
         metadata: dict[str, Value] = {}
+        places: dict[str, int] = {}
         for _ in range(n_values):
-            key = self.string()
-            metadata[key] = self.value(self.count("I"))
+            key, kind = self.string(), self.count("I")
+            places[key] = self.at
+            metadata[key] = self.value(kind)
+        values_end = self.at
         tensors: dict[str, GgufTensor] = {}
         for _ in range(n_tensors):
             name = self.string()
             shape = tuple(self.count() for _ in range(self.count("I")))
             tensors[name] = GgufTensor(shape, self.count("I"), self.count())
-        alignment = metadata.get("general.alignment", 32)
-        step = alignment if isinstance(alignment, int) and alignment > 0 else 32
-        return GgufHeader(version, metadata, tensors, -(-self.at // step) * step, len(self.data))
+        header = GgufHeader(version, metadata, tensors, 0, len(self.data), values_end, places)
+        return replace(header, data_start=-(-self.at // header.alignment) * header.alignment)

@@ -8,7 +8,7 @@ and a migration must call `rebuild`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -143,6 +143,17 @@ def remove_chat(db: SqliteDatabase, chat_id: int) -> None:
     """Take a chat's messages and title out. To be called while they are still there."""
     for key, text in list(_documents(db, chat_id)):
         _remove(db, key, text)
+
+
+def remove_messages(db: SqliteDatabase, message_ids: Iterable[int]) -> None:
+    """Take single messages out. To be called while they are still there."""
+    query = (
+        "select key, content from search_docs join messages on messages.id = message_id "
+        "where search_docs.chat_id = messages.chat_id and message_id = ?"
+    )
+    for message_id in message_ids:
+        for key, text in db.conn.execute(query, (message_id,)).fetchall():
+            _remove(db, key, text)
 
 
 def squeeze(db: SqliteDatabase) -> None:

@@ -139,6 +139,11 @@ class Hints:
             where, values = (f"state = ? and {kept}", [state]) if state else (kept, [])
             return [_hint(row) for row in db.table("hints").rows_where(where, values, order_by="id desc")]
 
+    def every(self) -> Sequence[Hint]:
+        """All there are, those of deleted chats too."""
+        with self._database.read() as db:
+            return [_hint(row) for row in db.table("hints").rows_where(order_by="id")]
+
     def of_message(self, message_id: int) -> Sequence[Hint]:
         with self._database.read() as db:
             return [_hint(row) for row in db.table("hints").rows_where("message_id = ?", [message_id], order_by="id")]

@@ -10,6 +10,7 @@ from ..store.chats import Teaching
 from ..store.in_memory import InMemoryDatabase
 
 if TYPE_CHECKING:
+    from ..forgetting import Forgetting
     from ..idle.learning import Learning
 
 COPIED = ("hints",)
@@ -41,6 +42,11 @@ class Incognito(Assistant):
     def learn(self) -> Learning:
         """The owner's: whether learning is on is not a private matter. Nothing here takes part in it."""
         return self._owner.learn
+
+    @property
+    def forgetting(self) -> Forgetting:
+        """The owner's: what is said here is forgotten by itself."""
+        return self._owner.forgetting
 
     def _teaching(self, chat: Chat, learn: bool | None) -> Teaching:
         return "never"

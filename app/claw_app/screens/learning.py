@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual import on
 from textual.message import Message
@@ -15,6 +15,7 @@ from ..widgets.learn_bar import LearnBar
 from ..widgets.top_bar import TopBar
 from ..widgets.welcome import Welcome
 from .ask import Confirm
+from .forgotten import see_forgotten
 
 if TYPE_CHECKING:
     from claw_local.idle.job import LearnResult, Progress
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..app import ClawApp
     from ..widgets.status_line import StatusLine
+    from .chat import ChatScreen
 
 
 class LearningActions(Screen[None]):
@@ -43,6 +45,8 @@ class LearningActions(Screen[None]):
     stop_learning: threading.Event | None = None
     """Set to stop the run that was started here; None while there is none."""
     _asking = 0
+    forgotten: int | None = None
+    """How often something was forgotten in this home, as far as the screen knows."""
 
     async def refresh_status(self) -> None:
         """Ask how learning stands, and show it."""
@@ -83,6 +87,7 @@ class LearningActions(Screen[None]):
         """The same, unless the last question is still unanswered: other programs change these things too."""
         if not self._asking:
             await self.refresh_status()
+            await see_forgotten(cast("ChatScreen", self))
 
     async def action_toggle_learning(self) -> None:
         """Turn learning on or off."""

@@ -1,0 +1,242 @@
+"""Restoring a backup: everything in it is checked before anything here is touched, and the switch is one transaction.
+
+The database in use is written over through SQLite itself, so that programs that have it open go on with the new content
+and never meet half of it. What was there before is kept in the backups folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from ..errors import BackupError, StoreError
+from ..files import write_whole
+from ..paths import Paths
+from ..store.processes import process_lives
+from . import tables
+from .manifest import DATABASE, SETTINGS, Manifest, Wrong
+from .unpacking import opened, refused, unpack
+
+Report = Callable[[str, float], None]
+BUSY_S = 30.0
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A backup that is in place. `before`: the folder with what was there before it; None if nothing was."""
+
+    manifest: Manifest
+    before: Path | None
+
+
+def look(file: Path) -> Manifest:
+    """What is in a backup; its hashes are not checked yet.
+
+    Raises:
+        BackupError: it is not there, cut short, or none.
+    """
+    with opened(file) as (_, manifest):
+        return manifest
+
+
+def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction: None) -> Restored:
+    """Put a backup in the place of what is here: all of it, or nothing.
+
+    Raises:
+        BackupError: the file is cut short, forged or from a newer version, a learning run is going on, or it could not
+            be written. All is as it was.
+    """
+    paths.make()
+    _check_idle(paths)
+    staging = Path(tempfile.mkdtemp(prefix=".restore-", dir=paths.data))
+    try:
+        with opened(file) as (archive, manifest):
+            unpack(file, archive, manifest, staging, report)
+        report("checking the database", 0.7)
+        try:
+            tables.check(staging / DATABASE)
+        except Wrong as wrong:
+            raise refused(file, wrong) from wrong
+        report("putting it in place", 0.9)
+        before = _Switch(paths, staging, manifest).run()
+    except OSError as error:
+        raise BackupError(
+            f"{file} cannot be restored ({error.strerror or error}). Free some space, or make the folder writable; "
+            "all is as it was."
+        ) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    report("done", 1.0)
+    return Restored(manifest, before)
+
+
+def _check_idle(paths: Paths) -> None:
+    if not paths.database.is_file():
+        return
+    try:
+        connection = sqlite3.connect(paths.database, timeout=BUSY_S)
+        try:
+            rows = connection.execute("select process from runs where state = 'running'").fetchall()
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return  # Damaged, or not a database: what a backup is there for.
+    if any(process_lives(process) for (process,) in rows):
+        raise BackupError("A learning run is going on. Wait for it to end, and restore then.")
+
+
+@dataclass
+class _Switch:
+    """Puts what was unpacked and checked in place; on any failure, all is put back."""
+
+    paths: Paths
+    staging: Path
+    manifest: Manifest
+    undo: list[Callable[[], object]] = field(default_factory=list)
+
+    def run(self) -> Path | None:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        before = self.paths.backups / f"{stamp}-before-restore"
+        before.mkdir(mode=0o700)
+        self.undo.append(lambda: shutil.rmtree(before, ignore_errors=True))
+        try:
+            receipts = self._keep(before)
+            renamed = self._place_adapters(stamp)
+            self._fit_database(receipts, renamed)
+            self._place_files()
+            self._switch_database(before)
+        except BaseException:
+            for step in reversed(self.undo):
+                step()
+            raise
+        self._put_old_adapters_away(before)
+        if not any(before.iterdir()):
+            before.rmdir()
+            return None
+        return before
+
+    def _keep(self, before: Path) -> str:
+        """Copy what is here into the folder. Returns the receipts of what was forgotten here."""
+        for name, path in ((SETTINGS, self.paths.settings),):
+            if path.is_file():
+                shutil.copy2(path, before / name)
+        if self.paths.themes.is_dir():
+            shutil.copytree(self.paths.themes, before / "themes")
+        if not self.paths.database.is_file():
+            return ""
+        copy_path = before / DATABASE
+        os.close(os.open(copy_path, os.O_RDWR | os.O_CREAT, 0o600))
+        try:
+            live, copy = sqlite3.connect(self.paths.database, timeout=BUSY_S), sqlite3.connect(copy_path)
+            try:
+                live.backup(copy)
+                return tables.receipts(copy)
+            finally:
+                live.close()
+                copy.close()
+        except sqlite3.Error:  # Damaged: kept as it is, when it has to make room.
+            copy_path.unlink(missing_ok=True)
+            return ""
+
+    def _place_adapters(self, stamp: str) -> dict[str, str]:
+        """Move the adapters' folders in. Returns those that got another name because theirs was taken."""
+        renamed: dict[str, str] = {}
+        unpacked = self.staging / "adapters"
+        for folder in sorted(unpacked.iterdir()) if unpacked.is_dir() else []:
+            target = self.paths.adapters / folder.name
+            if target.exists():
+                if _hashes(target) == _hashes(folder):
+                    continue
+                renamed[folder.name] = f"{folder.name}-{stamp}"
+                target = self.paths.adapters / renamed[folder.name]
+            os.rename(folder, target)
+            self.undo.append(partial(shutil.rmtree, target, ignore_errors=True))
+        return renamed
+
+    def _fit_database(self, receipts: str, renamed: dict[str, str]) -> None:
+        """Make the paths in the unpacked database those of this home."""
+
+        def here(path: str) -> str:
+            _, folder, *rest = path.split("/")
+            return str(self.paths.adapters.joinpath(renamed.get(folder, folder), *rest))
+
+        connection = sqlite3.connect(self.staging / DATABASE, isolation_level=None)
+        try:
+            connection.execute("BEGIN")
+            tables.change_paths(connection, lambda path: here(path) if path else "")
+            tables.join_receipts(connection, receipts)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+    def _place_files(self) -> None:
+        names = [name for name in self.manifest.files if name == SETTINGS or name.startswith("themes/")]
+        for name in names:
+            target = self.paths.settings if name == SETTINGS else self.paths.themes / name.removeprefix("themes/")
+            old = target.read_bytes() if target.is_file() else None
+
+            def put_back(target: Path = target, old: bytes | None = old) -> None:
+                target.unlink(missing_ok=True) if old is None else write_whole(target, old)
+
+            self.undo.append(put_back)
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_whole(target, self.staging.joinpath(*name.split("/")).read_bytes())
+
+    def _switch_database(self, before: Path) -> None:
+        """The last step: the content of the database, in one transaction."""
+        new = self.staging / DATABASE
+        try:
+            if not self.paths.database.is_file() or self.paths.database.stat().st_size == 0:
+                raise sqlite3.DatabaseError("there is none")
+            source, live = sqlite3.connect(new), sqlite3.connect(self.paths.database, timeout=BUSY_S)
+            try:
+                live.execute("PRAGMA journal_mode = WAL").fetchall()
+                source.backup(live)
+                live.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                source.close()
+                live.close()
+        except sqlite3.OperationalError as error:
+            raise BackupError(
+                f"{self.paths.database} is held by another program ({error}). Close it and restore again; all is as it "
+                "was."
+            ) from error
+        except sqlite3.DatabaseError:
+            # None there, or one that is no database any more: nobody can be using it.
+            for suffix in ("", "-wal", "-shm"):
+                old = self.paths.database.with_name(self.paths.database.name + suffix)
+                if old.exists():
+                    os.replace(old, before / old.name)
+            os.replace(new, self.paths.database)
+
+    def _put_old_adapters_away(self, before: Path) -> None:
+        connection = sqlite3.connect(self.paths.database, timeout=BUSY_S)
+        try:
+            kept = {
+                Path(path).relative_to(self.paths.adapters).parts[0] for path in tables.paths_in(connection) if path
+            }
+        except (sqlite3.Error, ValueError) as error:
+            raise StoreError(f"The restored database cannot be read: {error}. Run `claw-local doctor`.") from error
+        finally:
+            connection.close()
+        for entry in sorted(self.paths.adapters.iterdir()):
+            if entry.name not in kept:
+                (before / "adapters").mkdir(exist_ok=True, mode=0o700)
+                os.rename(entry, before / "adapters" / entry.name)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    found = {}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            with file.open("rb") as opened:
+                found[str(file.relative_to(folder))] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return found

@@ -1,0 +1,115 @@
+"""A backup's database: copied while others write, its paths made portable, and checked before it is trusted.
+
+It must never write to the database in use; `restoring` does.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from ..store import Store
+from ..store.migrations import MIGRATIONS
+from .manifest import Wrong, is_allowed
+
+OWN_JUDGES = "judge.own.%"
+RECEIPTS = "forgotten"
+TABLES = {"search"}
+"""Virtual tables that may be there."""
+
+
+def snapshot(store: Store, target: Path) -> None:
+    """Copy the database as it is at one moment, whoever writes meanwhile, without what was deleted from it."""
+    copy = sqlite3.connect(target, isolation_level=None)
+    try:
+        with store.database.read() as db:
+            db.conn.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+        copy.execute("PRAGMA temp_store = MEMORY")
+        copy.execute("VACUUM")
+    finally:
+        copy.close()
+
+
+def change_paths(connection: sqlite3.Connection, change: Callable[[str], str]) -> None:
+    """Put every path to an adapter's file through `change`."""
+    rows = connection.execute("select id, gguf_path, peft_dir from adapters").fetchall()
+    for identity, *paths in rows:
+        changed = [change(path) if path else "" for path in paths]
+        connection.execute("update adapters set gguf_path = ?, peft_dir = ? where id = ?", (*changed, identity))
+    query = "select name, value from flags where name like ? and value != ''"
+    for name, value in connection.execute(query, (OWN_JUDGES,)).fetchall():
+        kept = json.loads(value)
+        changed_value = json.dumps({**kept, "path": change(kept["path"])})
+        connection.execute("update flags set value = ? where name = ?", (changed_value, name))
+
+
+def paths_in(connection: sqlite3.Connection) -> list[str]:
+    """Every path to an adapter's files."""
+    found: list[str] = []
+
+    def note(path: str) -> str:
+        found.append(path)
+        return path
+
+    change_paths(connection, note)
+    return found
+
+
+def counts(connection: sqlite3.Connection) -> dict[str, int]:
+    return {
+        table: int(connection.execute(f"select count(*) from {table}").fetchone()[0])
+        for table in ("chats", "messages", "hints", "adapters")
+    }
+
+
+def migrations(connection: sqlite3.Connection) -> tuple[str, ...]:
+    return tuple(name for (name,) in connection.execute("select name from migrations order by rowid"))
+
+
+def check(path: Path) -> None:
+    """Look through a database that comes from a file.
+
+    Raises:
+        Wrong: it is damaged, from a newer version, or holds what no backup of ours does.
+    """
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        kinds = connection.execute("select type, name, coalesce(sql, '') from sqlite_master").fetchall()
+        for kind, name, sql in kinds:
+            if kind in ("trigger", "view") or (sql.lower().startswith("create virtual") and name not in TABLES):
+                raise Wrong(f"holds a database with {name!r} in it, which no claw-local has made")
+        if [word for (word,) in connection.execute("PRAGMA integrity_check(1)")] != ["ok"]:
+            raise Wrong("holds a damaged database")
+        if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+            raise Wrong("holds a database that is not whole")
+        known = {migration.__name__ for migration in MIGRATIONS}
+        if any(name not in known for name in migrations(connection)):
+            raise Wrong("was written by a newer claw-local; update it first")
+        for found in paths_in(connection):
+            if found and not is_allowed(found if found.count("/") > 1 else ""):
+                raise Wrong("holds a database that names files outside of it")
+        json.loads(receipts(connection) or "[]")
+    except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, Wrong):
+            raise
+        raise Wrong("holds a database that cannot be read") from error
+    finally:
+        connection.close()
+
+
+def receipts(connection: sqlite3.Connection) -> str:
+    row = connection.execute("select value from flags where name = ?", (RECEIPTS,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def join_receipts(connection: sqlite3.Connection, others: str) -> None:
+    """Keep what is known of forgotten things: also what was forgotten after the backup was made."""
+    both = [*json.loads(receipts(connection) or "[]"), *json.loads(others or "[]")]
+    by_time = {receipt["at"]: receipt for receipt in both}
+    value = json.dumps([by_time[moment] for moment in sorted(by_time)])
+    connection.execute("insert or replace into flags (name, value) values (?, ?)", (RECEIPTS, value))
