@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine.base import ChatEngine, ModelInfo, Sampling, has_tokens
+from ..engine.base import ChatEngine, Engine, ModelInfo, Sampling, has_tokens
 from ..engine.opening import Source, local_model, locate_model, open_engine, read_name
 from ..engine.pool import Engines
 from ..errors import ModelError, UsageError

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from claw_local.adapters.lessons import Lesson, lessons_of
 from claw_local.engine.base import Generation, Message, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.judge import exam
@@ -21,7 +22,6 @@ from claw_local.signals.checks import Check
 from claw_local.store import Store
 from claw_local.store.records import ExamRecord
 from claw_trainer.judging import judging
-from claw_trainer.lessons import Lesson, lessons_of
 from claw_trainer.rewards import MOST_FAILURES, Rewards, judged
 from claw_trainer.rollouts import Practice
 from tests.engine.servers import Script

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from claw_local.adapters.lessons import Lesson
 from claw_local.errors import ClawError
 from claw_local.judge import exam
 from claw_local.judge.verdict import AnyJudge
 from claw_local.signals.checks import Check, infer_checks, score
 from claw_local.store import Store
-
-from .lessons import Lesson
 
 MOST_FAILURES = 3
 """Failures of the judge in a row after which it is asked no more in this run."""
