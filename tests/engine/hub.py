@@ -25,7 +25,7 @@ class PlayedHub:
     Attributes:
         files: repository -> file -> bytes. lies: checksums told wrong, by file.
         gated: repositories that want their terms accepted. stop_after: bytes after which a connection breaks, once.
-        knows_range: whether parts of a file can be had.
+        knows_range: whether parts of a file can be had. waits_after: bytes after which a file stops coming until `go_on`.
     """
 
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -33,6 +33,8 @@ class PlayedHub:
     gated: set[str] = field(default_factory=set)
     stop_after: int = 0
     knows_range: bool = True
+    waits_after: int = 0
+    go_on: threading.Event = field(default_factory=threading.Event)
     ranges: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
@@ -97,6 +99,10 @@ def played_hub(hub: PlayedHub) -> Iterator[PlayedHub]:
             if hub.stop_after:
                 body, hub.stop_after = body[: hub.stop_after], 0
                 self.close_connection = True
+            if hub.waits_after:
+                self.wfile.write(body[: hub.waits_after])
+                body = body[hub.waits_after :]
+                hub.go_on.wait(60)
             self.wfile.write(body)
 
         def reply(self, status: int, body: bytes, **headers: str) -> None:

@@ -44,7 +44,7 @@ class Making(OLLAMA):  # type: ignore[misc, valid-type]
             if not all(digest in self.script.__dict__.get("blobs", {}) for digest in named):
                 self._send(400, {"error": "blob not found"})
                 return
-            words = self.script.__dict__.get("says", ("parsing GGUF", "writing manifest", "success"))
+            words = self.script.__dict__.get("making_says", ("parsing GGUF", "writing manifest", "success"))
             self._stream("application/x-ndjson", (json.dumps({"status": word}).encode() + b"\n" for word in words))
         else:
             super().do_POST()
@@ -118,7 +118,7 @@ def test_what_the_server_refuses_or_leaves_unfinished_is_said(
     played: tuple[OllamaSettings, Script], files: tuple[Path, Path]
 ) -> None:
     settings, script = played
-    script.says = ("parsing GGUF",)  # type: ignore[attr-defined]
+    script.making_says = ("parsing GGUF",)  # type: ignore[attr-defined]
     with pytest.raises(EngineError, match=r"did not finish \(parsing GGUF\)"):
         publish("mine", *files, PARAMETERS, settings)
     script.answer = lambda path: (500, {"error": "no space\x1b[31m left"}) if path == "/api/create" else None
@@ -132,6 +132,6 @@ def test_a_server_that_never_ends_is_given_up(
     played: tuple[OllamaSettings, Script], files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("claw_local.engine.ollama_publishing.LONGEST_ANSWER", 4096)
-    played[1].says = ["still at it"] * 10_000  # type: ignore[attr-defined]
+    played[1].making_says = ["still at it"] * 10_000  # type: ignore[attr-defined]
     with pytest.raises(EngineError, match="does not speak as Ollama does"):
         publish("mine", *files, PARAMETERS, played[0])

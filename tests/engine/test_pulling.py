@@ -217,7 +217,7 @@ def test_two_pulls_of_one_file_do_not_write_into_each_other(tmp_path: Path, monk
 
 
 def test_the_command_shows_what_it_fetched_and_control_c_leaves_what_can_go_on(tmp_path: Path) -> None:
-    large = os.urandom(1 << 20) * 200
+    large = os.urandom(1 << 20) * 20
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in (".", "app", "trainer")),
@@ -225,7 +225,7 @@ def test_the_command_shows_what_it_fetched_and_control_c_leaves_what_can_go_on(t
         "HF_HUB_OFFLINE": "0",
     }
     command = [sys.executable, "-m", "claw_local", "models", "pull", REPO]
-    with played_hub(PlayedHub({REPO: {"large-Q4_K_M.gguf": large}})) as hub:
+    with played_hub(PlayedHub({REPO: {"large-Q4_K_M.gguf": large}}, waits_after=12 << 20)) as hub:
         environment["HF_ENDPOINT"] = hub.url
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         models = tmp_path / "home" / "models"
@@ -237,6 +237,8 @@ def test_the_command_shows_what_it_fetched_and_control_c_leaves_what_can_go_on(t
         assert process.returncode == 130, errors.decode()
         assert b"Traceback" not in errors and b"goes on from there" in errors
         assert not list(models.glob("*.gguf"))
+        hub.waits_after = 0
+        hub.go_on.set()
         done = subprocess.run([*command, "--json"], env=environment, capture_output=True, timeout=60, check=True)
         assert hub.ranges[-1].startswith("bytes=")
     assert not any("torch" in agent for agent in hub.agents), "what is installed here is not told"
