@@ -16,9 +16,11 @@ MANIFEST = "manifest.json"
 DATABASE, SETTINGS = "claw-local.db", "settings.toml"
 LARGEST_MANIFEST = 16 << 20
 LONGEST_NAME = 400
+COUNTED = ("chats", "messages", "hints", "adapters")
 
 _NAME = re.compile(r"claw-local\.db|settings\.toml|themes/[^/]+\.toml|adapters/[^/]+(?:/[^/]+)+")
 _BAD_PART = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]|^\.{1,2}$|^\s|[\s.]$')
+_MOMENT = re.compile(r"[0-9T:.+-]{16,40}Z?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -93,6 +95,9 @@ def read_manifest(data: bytes) -> Manifest:
 
 def _check(manifest: Manifest) -> None:
     if not _all_are(str, [manifest.created_at, manifest.app, *manifest.migrations]):
+        raise Wrong("is damaged: what it says about itself is not whole")
+    counted = all(name in COUNTED and type(count) is int and count >= 0 for name, count in manifest.counts.items())
+    if not counted or not _MOMENT.fullmatch(manifest.created_at):
         raise Wrong("is damaged: what it says about itself is not whole")
     for name, entry in manifest.files.items():
         if not is_allowed(name):

@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -20,13 +21,15 @@ from pathlib import Path
 from ..errors import BackupError, StoreError
 from ..files import write_whole
 from ..paths import Paths
-from ..store.processes import process_lives
+from ..store.database import Database
+from ..store.processes import process_identity, process_lives
 from . import tables
 from .manifest import DATABASE, SETTINGS, Manifest, Wrong
 from .unpacking import opened, refused, unpack
 
 Report = Callable[[str, float], None]
 BUSY_S = 30.0
+STAGING = ".restore-"
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,11 @@ def look(file: Path) -> Manifest:
     Raises:
         BackupError: it is not there, cut short, or none.
     """
-    with opened(file) as (_, manifest):
-        return manifest
+    try:
+        with opened(file) as (_, manifest):
+            return manifest
+    except OSError as error:
+        raise BackupError(f"{file} cannot be read ({error.strerror or error}). Make it readable.") from error
 
 
 def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction: None) -> Restored:
@@ -56,7 +62,9 @@ def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction
     """
     paths.make()
     _check_idle(paths)
-    staging = Path(tempfile.mkdtemp(prefix=".restore-", dir=paths.data))
+    sweep(paths)
+    mark = process_identity().replace(":", "-")
+    staging = Path(tempfile.mkdtemp(prefix=f"{STAGING}{mark}-", dir=paths.data))
     try:
         with opened(file) as (archive, manifest):
             unpack(file, archive, manifest, staging, report)
@@ -65,6 +73,7 @@ def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction
             tables.check(staging / DATABASE)
         except Wrong as wrong:
             raise refused(file, wrong) from wrong
+        _bring_up_to_date(file, staging)
         report("putting it in place", 0.9)
         before = _Switch(paths, staging, manifest).run()
     except OSError as error:
@@ -76,6 +85,22 @@ def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction
         shutil.rmtree(staging, ignore_errors=True)
     report("done", 1.0)
     return Restored(manifest, before)
+
+
+def sweep(paths: Paths) -> None:
+    """Remove what restores whose process was killed left behind: a database of chats is in it."""
+    for folder in paths.data.glob(f"{STAGING}*"):
+        pid, _, rest = folder.name.removeprefix(STAGING).partition("-")
+        if not process_lives(f"{pid}:{rest.partition('-')[0]}"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bring_up_to_date(file: Path, staging: Path) -> None:
+    """Programs that are open here read the newest schema only, so it gets there before it is put in place."""
+    try:
+        Database(Paths(data=staging, config=staging)).close()
+    except StoreError as error:
+        raise refused(file, Wrong("holds a database that cannot be brought up to date")) from error
 
 
 def _check_idle(paths: Paths) -> None:
@@ -101,6 +126,7 @@ class _Switch:
     staging: Path
     manifest: Manifest
     undo: list[Callable[[], object]] = field(default_factory=list)
+    damaged: bool = False
 
     def run(self) -> Path | None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
@@ -134,17 +160,23 @@ class _Switch:
             return ""
         copy_path = before / DATABASE
         os.close(os.open(copy_path, os.O_RDWR | os.O_CREAT, 0o600))
+        live, copy = sqlite3.connect(self.paths.database, timeout=BUSY_S), sqlite3.connect(copy_path)
         try:
-            live, copy = sqlite3.connect(self.paths.database, timeout=BUSY_S), sqlite3.connect(copy_path)
-            try:
-                live.backup(copy)
-                return tables.receipts(copy)
-            finally:
-                live.close()
-                copy.close()
-        except sqlite3.Error:  # Damaged: kept as it is, when it has to make room.
+            live.backup(copy, progress=_patient)
+        except sqlite3.OperationalError as error:
+            raise BackupError(
+                f"What is here now cannot be copied to {before} first ({error}). Free some space, or close other "
+                "programs, and restore again; all is as it was."
+            ) from error
+        except sqlite3.DatabaseError:  # Damaged: kept as it is, when it has to make room.
+            copy.close()
             copy_path.unlink(missing_ok=True)
+            self.damaged = True
             return ""
+        finally:
+            live.close()
+            copy.close()
+        return _receipts(copy_path)
 
     def _place_adapters(self, stamp: str) -> dict[str, str]:
         """Move the adapters' folders in. Returns those that got another name because theirs was taken."""
@@ -194,12 +226,12 @@ class _Switch:
         """The last step: the content of the database, in one transaction."""
         new = self.staging / DATABASE
         try:
-            if not self.paths.database.is_file() or self.paths.database.stat().st_size == 0:
+            if self.damaged or not self.paths.database.is_file() or self.paths.database.stat().st_size == 0:
                 raise sqlite3.DatabaseError("there is none")
             source, live = sqlite3.connect(new), sqlite3.connect(self.paths.database, timeout=BUSY_S)
             try:
                 live.execute("PRAGMA journal_mode = WAL").fetchall()
-                source.backup(live)
+                source.backup(live, progress=_patient)
                 live.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
                 source.close()
@@ -215,6 +247,7 @@ class _Switch:
                 old = self.paths.database.with_name(self.paths.database.name + suffix)
                 if old.exists():
                     os.replace(old, before / old.name)
+                    self.undo.append(partial(os.replace, before / old.name, old))
             os.replace(new, self.paths.database)
 
     def _put_old_adapters_away(self, before: Path) -> None:
@@ -227,10 +260,30 @@ class _Switch:
             raise StoreError(f"The restored database cannot be read: {error}. Run `claw-local doctor`.") from error
         finally:
             connection.close()
-        for entry in sorted(self.paths.adapters.iterdir()):
-            if entry.name not in kept:
-                (before / "adapters").mkdir(exist_ok=True, mode=0o700)
-                os.rename(entry, before / "adapters" / entry.name)
+        # The backup is in place: what cannot be moved stays where it is, and is in nobody's way.
+        with suppress(OSError):
+            for entry in sorted(self.paths.adapters.iterdir()):
+                if entry.name not in kept:
+                    (before / "adapters").mkdir(exist_ok=True, mode=0o700)
+                    os.rename(entry, before / "adapters" / entry.name)
+
+
+def _patient(status: int, _: int, __: int) -> None:
+    """sqlite3's `backup` tries for ever; the wait that each connection has is enough."""
+    if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        raise sqlite3.OperationalError("database is locked")
+
+
+def _receipts(database: Path) -> str:
+    """The receipts in it; "" where they cannot be read."""
+    connection = sqlite3.connect(database)
+    try:
+        found = tables.receipts(connection)
+        return found if tables.are_receipts(found) else ""
+    except sqlite3.Error:
+        return ""
+    finally:
+        connection.close()
 
 
 def _hashes(folder: Path) -> dict[str, str]:

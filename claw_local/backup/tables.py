@@ -12,10 +12,12 @@ from pathlib import Path
 
 from ..store import Store
 from ..store.migrations import MIGRATIONS
-from .manifest import Wrong, is_allowed
+from .manifest import COUNTED, Wrong, is_allowed
 
 OWN_JUDGES = "judge.own.%"
 RECEIPTS = "forgotten"
+RECEIPT = {"at": str, "asked": dict, "counts": dict}
+"""What every receipt has."""
 TABLES = {"search"}
 """Virtual tables that may be there."""
 
@@ -59,10 +61,7 @@ def paths_in(connection: sqlite3.Connection) -> list[str]:
 
 
 def counts(connection: sqlite3.Connection) -> dict[str, int]:
-    return {
-        table: int(connection.execute(f"select count(*) from {table}").fetchone()[0])
-        for table in ("chats", "messages", "hints", "adapters")
-    }
+    return {table: int(connection.execute(f"select count(*) from {table}").fetchone()[0]) for table in COUNTED}
 
 
 def migrations(connection: sqlite3.Connection) -> tuple[str, ...]:
@@ -93,8 +92,9 @@ def check(path: Path) -> None:
         for found in paths_in(connection):
             if found and not is_allowed(found if found.count("/") > 1 else ""):
                 raise Wrong("holds a database that names files outside of it")
-        json.loads(receipts(connection) or "[]")
-    except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
+        if not are_receipts(receipts(connection)):
+            raise Wrong("holds a database whose receipts of what was forgotten cannot be read")
+    except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, Wrong):
             raise
         raise Wrong("holds a database that cannot be read") from error
@@ -105,6 +105,17 @@ def check(path: Path) -> None:
 def receipts(connection: sqlite3.Connection) -> str:
     row = connection.execute("select value from flags where name = ?", (RECEIPTS,)).fetchone()
     return str(row[0]) if row else ""
+
+
+def are_receipts(value: str) -> bool:
+    """Whether a flag's value is a list of receipts, or nothing."""
+    try:
+        found = json.loads(value or "[]")
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, list) and all(
+        isinstance(one, dict) and all(isinstance(one.get(key), kind) for key, kind in RECEIPT.items()) for one in found
+    )
 
 
 def join_receipts(connection: sqlite3.Connection, others: str) -> None:

@@ -33,7 +33,7 @@ def opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
             yield archive, _checked(archive)
     except Wrong as wrong:
         raise refused(file, wrong) from wrong
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, UnicodeError) as error:
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, ValueError, zlib.error) as error:
         raise refused(file, Wrong("is not a backup of claw-local, or is cut short")) from error
 
 

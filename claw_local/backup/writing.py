@@ -56,10 +56,20 @@ def write_backup(
     """
     if target.is_dir():
         raise UsageError(f"{target} is a folder. Name the file to write, such as {target / 'claw-local.backup'}.")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{target} is no regular file. Name a file to write.")
+    own = (
+        paths.database,
+        paths.settings,
+        *(paths.database.with_name(paths.database.name + e) for e in ("-wal", "-shm")),
+    )
+    if target.exists() and any(file.exists() and target.samefile(file) for file in own):
+        raise UsageError(f"{target} is in use by claw-local itself. Choose another file.")
     if target.exists() and not force:
         raise UsageError(f"{target} exists. Choose another file, or add --force to write over it.")
     try:
-        folder = Path(tempfile.mkdtemp(prefix=".claw-local-backup-", dir=target.parent))
+        whole = Path(os.path.realpath(target))  # A link stays, and the file it leads to is replaced.
+        folder = Path(tempfile.mkdtemp(prefix=".claw-local-backup-", dir=whole.parent))
         try:
             for attempt in range(TRIES):
                 try:
@@ -67,9 +77,11 @@ def write_backup(
                     break
                 except _Moved:
                     continue
+            else:
+                raise BackupError("Files kept being removed while they were copied. Write the backup again later.")
             made = folder / "backup"
             size = made.stat().st_size
-            os.replace(made, target)
+            os.replace(made, whole)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import stat
 import subprocess
@@ -24,6 +25,8 @@ from claw_local.cli.main import app
 from claw_local.errors import BackupError, UsageError
 from claw_local.paths import Paths, locate
 from claw_local.store import Store
+from claw_local.store.database import Database
+from claw_local.store.migrations import MIGRATIONS
 
 ROOT = Path(__file__).parents[2]
 
@@ -135,6 +138,8 @@ def test_a_backup_is_whole_while_another_program_writes(home: Paths, tmp_path: P
 import sys
 from claw_local.paths import locate
 from claw_local.store import Store
+from claw_local.store.database import Database
+from claw_local.store.migrations import MIGRATIONS
 store = Store(locate({str(home.data)!r}))
 print("ready", flush=True)
 n = 0
@@ -247,6 +252,11 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes], dict[str, object]], None], s
     "other format": (say("format", "something"), "not a backup"),
     "no counts": (lambda _, manifest: manifest.pop("counts"), "not whole"),  # type: ignore[dict-item,return-value]
     "files is a list": (say("migrations", 7), "not whole"),
+    "counts that steer the terminal": (say("counts", {"chats\x1b[2J": 1}), "not whole"),
+    "counts of numbers": (say("counts", [[1, 1]]), "not whole"),
+    "a time that steers the terminal": (say("created_at", "2026\x1b[2J"), "not whole"),
+    "receipts of nothing": (in_database("insert or replace into flags values ('forgotten', '[5]')"), "receipts"),
+    "a judge without a path": (in_database("insert into flags values ('judge.own.x', '{\"path\": 5}')"), "be read"),
 }  # fmt: skip
 
 
@@ -410,3 +420,152 @@ def test_commands_ask_refuse_and_print_json(backed: tuple[Store, Backup], home: 
     assert "Restored: 1 chat, 1 message, 1 hint, 1 adapter." in run(app, ["restore", str(target), "--yes"]).output
     with pytest.raises(UsageError):
         write_backup(backed[0], home, target)
+
+
+def test_what_is_here_is_never_given_up_because_it_could_not_be_kept(
+    backed: tuple[Store, Backup], home: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, made = backed
+    store.chats.update(1, title="as it was")
+    before = tree(home)
+    monkeypatch.setattr(restoring, "BUSY_S", 0.1)
+    store.database.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    store.close()
+    holder = sqlite3.connect(home.database, isolation_level=None)
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    holder.execute("update chats set title = title")
+    try:
+        with pytest.raises(BackupError, match="cannot be copied"):
+            restore(home, made.path)
+    finally:
+        holder.execute("ROLLBACK")
+        holder.close()
+    assert tree(home) == before
+    assert titles(home) == ["as it was"]
+
+
+def test_receipts_that_cannot_be_read_cost_nothing_of_what_is_here(backed: tuple[Store, Backup], home: Paths) -> None:
+    store, made = backed
+    store.chats.update(1, title="newer")
+    store.flags.set("forgotten", "no JSON")
+    done = restore(home, made.path)
+    assert done.before is not None
+    kept = sqlite3.connect(done.before / "claw-local.db")
+    assert kept.execute("select title from chats").fetchall() == [("newer",)]
+    assert titles(home) == ["old"]
+
+
+def test_a_damaged_database_comes_back_when_the_backup_cannot_take_its_place(
+    backed: tuple[Store, Backup], home: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, made = backed
+    store.close()
+    damaged = b"this is no database any more, and long enough to be looked at" * 50
+    for file in home.data.glob("claw-local.db*"):
+        file.write_bytes(damaged)
+    replace = os.replace
+
+    def failing(source: Path, target: Path) -> None:
+        if Path(target) == home.database and ".restore-" in str(source):
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(restoring.os, "replace", failing)
+    with pytest.raises(BackupError, match="all is as it was"):
+        restore(home, made.path)
+    assert home.database.read_bytes() == damaged
+
+
+def test_once_the_backup_is_in_place_no_failure_says_that_it_is_not(
+    backed: tuple[Store, Backup], home: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, made = backed
+    (home.adapters / "run-2-newer").mkdir()
+    rename = os.rename
+
+    def failing(source: Path, target: Path) -> None:
+        if Path(source).name == "run-2-newer":
+            raise PermissionError(13, "Permission denied")
+        rename(source, target)
+
+    monkeypatch.setattr(restoring.os, "rename", failing)
+    restore(home, made.path)
+    assert titles(home) == ["old"]
+    assert (home.adapters / "run-2-newer").is_dir()
+
+
+def test_what_a_killed_restore_unpacked_goes_at_the_next(backed: tuple[Store, Backup], home: Paths) -> None:
+    _, made = backed
+    (home.data / ".restore-1-1.00-abc").mkdir()
+    (home.data / ".restore-xyz").mkdir()
+    restore(home, made.path)
+    assert not list(home.data.glob(".restore-*"))
+
+
+def test_a_backup_is_never_written_over_what_is_in_use(backed: tuple[Store, Backup], home: Paths) -> None:
+    store, made = backed
+    for target in (home.database, home.settings):
+        before = target.read_bytes()
+        with pytest.raises(UsageError, match="in use"):
+            write_backup(store, home, target, force=True)
+        assert target.read_bytes() == before
+    link = made.path.with_name("link")
+    link.symlink_to(home.database)
+    with pytest.raises(UsageError, match="in use"):
+        write_backup(store, home, link, force=True)
+    link.unlink()
+    link.symlink_to(made.path)
+    write_backup(store, home, link, force=True)
+    assert link.is_symlink() and look(made.path).counts["chats"] == 1
+    pipe = made.path.with_name("pipe")
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="no regular file"):
+        write_backup(store, home, pipe, force=True)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_half_a_backup_is_never_put_in_place(home: Paths, tmp_path: Path) -> None:
+    store = fill(home, "old")
+    theme = home.themes / "mine.toml"
+
+    def report(words: str, _: float) -> None:
+        if words == "copying the database":
+            theme.write_text("# again\n")
+        elif words.endswith("mine.toml"):
+            theme.unlink()
+
+    with pytest.raises(BackupError, match="again later"):
+        write_backup(store, home, tmp_path / "my.backup", report=report)
+    assert list(tmp_path.iterdir()) == [home.data]
+
+
+def test_an_older_backup_is_brought_up_to_date_before_open_programs_see_it(
+    backed: tuple[Store, Backup], home: Paths, tmp_path: Path
+) -> None:
+    older = Database(locate(tmp_path / "older"), MIGRATIONS[:6])
+    store = Store.__new__(Store)
+    store.database = older  # An older claw-local: its tables, and nothing that came later.
+    made = write_backup(store, locate(tmp_path / "older"), tmp_path / "older.backup")
+    older.close()
+    assert len(made.manifest.migrations) == 6 < len(MIGRATIONS)
+    open_all_the_time, _ = backed
+    restore(home, made.path)
+    assert open_all_the_time.chats.list() == []
+    assert open_all_the_time.chats.create(title="and it can write").title == "and it can write"
+
+
+def test_another_program_that_never_stops_writing_is_said_and_not_waited_for_without_an_end(
+    backed: tuple[Store, Backup], home: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, made = backed
+    store.chats.update(1, title="as it was")
+    before = tree(home)
+    monkeypatch.setattr(restoring, "BUSY_S", 0.1)
+    writer = sqlite3.connect(home.database, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    with pytest.raises(BackupError, match="held by another program"):
+        restore(home, made.path)
+    writer.close()
+    assert tree(home) == before
+    assert titles(home) == ["as it was"]
