@@ -43,6 +43,9 @@ def forget(
     from ..assistant import Assistant
     from ..forgetting import Request
 
+    named = bool(chats or messages or since or containing)
+    if named + receipts + sweep > 1:
+        raise UsageError("--receipts and --sweep stand alone: nothing was forgotten. Say what to forget without them.")
     with Assistant.open() as assistant:
         forgetting = assistant.forgetting
         if receipts:
@@ -158,7 +161,8 @@ def _list(receipts: list[Receipt], json_output: bool) -> None:
     else:
         for receipt in receipts:
             adapters = f"; adapters {', '.join(map(str, receipt.adapters))}" if receipt.adapters else ""
-            typer.echo(f"{receipt.at[:16].replace('T', ' ')}  {_counted(receipt.counts)}{adapters}")
+            left = "; not clean yet: `claw-local forget --sweep`" if receipt.left else ""
+            typer.echo(f"{receipt.at[:16].replace('T', ' ')}  {_counted(receipt.counts)}{adapters}{left}")
 
 
 def _instead(in_use: tuple[int, ...]) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
-from ..errors import LearnError, UsageError
+from ..errors import LearnError, StoreError, UsageError
 from ..store import Store
 from ..store import forgetting as tables
 from ..store.database import now
 from ..store.forgetting import Going, Request
 from ..store.processes import process_lives
-from . import lineage, reports, sweeping
+from . import lineage, reports, sweeping, waiting
 from .receipts import Receipt, asked_for, keep, kept, without
 from .texts import Texts
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TRAINER = "claw_trainer"
 STOP_S = 15.0
 """How long a learning run is given to stop."""
+UNSWEPT = "files and free space of the database still have it: say `claw-local forget --sweep`"
+"""What a receipt says from when it is written until the disk is clean."""
 SHOWN = 20
 """Most messages of a plan that are shown."""
 
@@ -128,6 +130,8 @@ class Forgetting:
                 files += sweeping.adapter_files(self._paths, record.gguf_path, record.peft_dir)
             files += sweeping.backups_since(self._paths, going.oldest)
             files += sweeping.logs_with(self._paths, texts)
+            used = {Path(record.gguf_path).parent.name for record in self._store.adapters.list() if record.gguf_path}
+            files += sweeping.orphans(self._paths, used, texts)
             receipt = Receipt(
                 at=now(),
                 asked=asked_for(request),
@@ -137,8 +141,10 @@ class Forgetting:
                 judges=len(own),
                 again=again,
                 files=len(set(files)),
+                left=(UNSWEPT,),
             )
             keep(self._store, [*self.receipts(), receipt])
+            waiting.add(self._store, self._paths, files)
         return self.sweep(sorted(set(files)), request.containing, report)
 
     def sweep(
@@ -148,17 +154,26 @@ class Forgetting:
         receipts = self.receipts()
         if not receipts:
             raise UsageError("Nothing was forgotten yet, so there is nothing to clean up.")
+        left = [] if text else waiting.still_named(receipts[-1])
         report("deleting files")
-        left = [f"{entry} cannot be deleted" for entry in sweeping.remove(files)]
+        files = sorted({*files, *waiting.files(self._store, self._paths), *sweeping.left_behind(self._paths)})
+        stuck = sweeping.remove(files)
+        waiting.keep(self._store, self._paths, stuck)
+        left += [f"{entry} cannot be deleted" for entry in stuck]
         report("writing the database anew")
-        if not sweeping.compact(self._store):
-            left.append("another program was reading the database; close it, and say `claw-local forget --sweep`")
+        try:
+            if not sweeping.compact(self._store):
+                left.append("another program was reading the database; close it, and say `claw-local forget --sweep`")
+        except StoreError as error:
+            left.append(f"the database could not be written anew ({error}); then say `claw-local forget --sweep`")
         if text and not left:
             with self._store.database.read() as db:
                 places = tables.where_found(db, text.casefold())
             left += [f"the database still has it in {place}" for place in places]
             left += [f"{file} holds it" for file in sweeping.files_with(self._paths, text)]
         receipts[-1] = Receipt(**{**asdict(receipts[-1]), "left": tuple(without(text, words) for words in left)})
+        if not left:
+            receipts = [replace(r, left=tuple(words for words in r.left if words != UNSWEPT)) for r in receipts]
         keep(self._store, receipts)
         return receipts[-1]
 
@@ -196,6 +211,8 @@ class Forgetting:
 def _check(request: Request) -> None:
     if not (request.chats or request.messages or request.since or request.containing.strip()):
         raise UsageError("Say what to forget: a chat's id, --message ID, --since WHEN, or --containing TEXT.")
+    if request.containing and not request.containing.strip():
+        raise UsageError("A blank stands in nearly everything. Give --containing a word, or leave it out.")
 
 
 def _hints(store: Store, going: Going) -> list[str]:

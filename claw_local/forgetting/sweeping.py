@@ -9,12 +9,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ..paths import Paths
 from ..store import Store
+from ..store.processes import process_lives
 from .texts import Texts
 
 PATIENCE_S = 10.0
@@ -61,6 +62,33 @@ def backups_since(paths: Paths, oldest: str) -> list[Path]:
     return found
 
 
+def orphans(paths: Paths, used: Collection[str], texts: Texts) -> list[Path]:
+    """Adapters' folders that no row names, left by a program that was killed: those of learning runs, and others in
+    which one of these texts stands.
+
+    Args:
+        used: names of the folders that rows name. A home that was moved, or is reached through a link, has other paths.
+    """
+    found = []
+    for kind in ("run-*", "mix-*", "import-*"):
+        for folder in sorted(paths.adapters.glob(kind)):
+            if folder.name in used or not folder.is_dir() or folder.is_symlink():
+                continue
+            if kind == "run-*" or any(holds(file, texts) for file in folder.rglob("*") if file.is_file()):
+                found.append(folder)
+    return found
+
+
+def left_behind(paths: Paths) -> list[Path]:
+    """What restores that were killed unpacked: a database of chats is in it."""
+    found = []
+    for folder in sorted(paths.data.glob(".restore-*")):
+        pid, _, rest = folder.name.removeprefix(".restore-").partition("-")
+        if not process_lives(f"{pid}:{rest.partition('-')[0]}"):
+            found.append(folder)
+    return found
+
+
 def logs_with(paths: Paths, texts: Texts) -> list[Path]:
     """Logs and requests of learning runs in which one of these texts stands."""
     return [file for file in sorted(paths.runs.glob("*")) if file.is_file() and holds(file, texts)]
@@ -71,10 +99,13 @@ def holds(file: Path, texts: Texts) -> bool:
     try:
         if not texts.parts or file.stat().st_size > LARGEST_SCANNED:
             return False
-        data = file.read_bytes().lower()
+        data = file.read_bytes()
     except OSError:
         return False
-    return any(form in data for form in texts.as_bytes())
+    lowered = data.lower()
+    if any(form in lowered for form in texts.as_bytes()):
+        return True
+    return texts.in_letters(data)
 
 
 def remove(entries: Iterable[Path]) -> list[Path]:
@@ -92,16 +123,11 @@ def remove(entries: Iterable[Path]) -> list[Path]:
 
 
 def adapter_files(paths: Paths, gguf_path: str, peft_dir: str) -> list[Path]:
-    """All that belongs to an adapter: its folder, where it has one of its own."""
-    found = []
-    for named in (gguf_path, peft_dir):
-        path = Path(named)
-        if not named:
-            continue
-        folder = path.parent
-        own = paths.adapters in folder.parents
-        found.append(folder if own else path)
-    return sorted(set(found))
+    """All that belongs to an adapter: its folder in this home. In one that was moved or copied, the paths still lead to
+    where it was, perhaps to another home: what is there is left alone."""
+    folders = {Path(named).parent for named in (gguf_path, peft_dir) if named}
+    own = {folder if paths.adapters in folder.parents else paths.adapters / folder.name for folder in folders}
+    return sorted(folder for folder in own if folder.is_dir())
 
 
 def files_with(paths: Paths, text: str) -> list[Path]:

@@ -89,6 +89,10 @@ def find(db: SqliteDatabase, request: Request) -> Going:
     times = [time for (time,) in rows_of(db, "created_at", "messages", "id", going.messages)]
     times += [time for (time,) in rows_of(db, "created_at", "hints", "id", going.hints)]
     times += [time for (time,) in rows_of(db, "created_at", "chats", "id", going.chats | going.titles | going.systems)]
+    times += [time for (time,) in rows_of(db, "created_at", "chats", "id", going.drafts | going.samplings)]
+    times += [time for (time,) in rows_of(db, "created_at", "messages", "id", going.prompts)]
+    times += [time for (time,) in rows_of(db, "created_at", "signals", "id", going.signals)]
+    times += ["0"] * (0 in going.drafts)  # Nobody knows since when it stands there.
     going.oldest = min(times, default="")
     return going
 

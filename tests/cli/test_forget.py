@@ -86,3 +86,11 @@ def test_times_are_understood_as_people_say_them() -> None:
     for wrong in ("tomorrow", "5", "", "99999999d", "2026-03-15"):
         with pytest.raises(UsageError, match="no time that has been"):
             moment(wrong, now)
+
+
+def test_an_option_that_only_looks_is_never_taken_for_forgetting(chat: int, home: Paths) -> None:
+    for option in ("--sweep", "--receipts"):
+        said = claw(str(chat), option, "--yes")
+        assert said.exit_code == 2 and "nothing was forgotten" in said.output
+    assert claw("--sweep", "--receipts").exit_code == 2
+    assert len(Store(home).chats.list()) == 1

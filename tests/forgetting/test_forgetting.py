@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -258,3 +261,128 @@ def test_what_is_not_there_is_said(told: Told) -> None:
         forgetting.sweep()
     assert forgetting.receipts() == []
     assert told.assistant.store.adapters.get(told.child).state == "active"
+
+
+def test_what_was_broken_off_half_way_is_said_and_swept_later(told: Told) -> None:
+    def killed(words: str) -> None:
+        if words == "deleting files":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        told.assistant.forgetting.forget(Request(containing=SECRET), killed)
+    assert any("--sweep" in words for words in told.assistant.forgetting.receipts()[-1].left)
+    told.assistant.close()
+    again = Assistant.open()
+    assert files_with(again.paths, SECRET) != []
+    assert again.forgetting.sweep().left == ()
+    assert files_with(again.paths, SECRET) == []
+    assert not (again.paths.adapters / "run-2-stained").exists()
+    assert (again.paths.adapters / "run-1-clean").is_dir()
+
+
+def test_what_could_not_be_deleted_is_tried_again_and_never_called_clean(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from claw_local.forgetting import sweeping
+
+    def refusing(folder: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping.shutil, "rmtree", refusing)
+        assert any(
+            "cannot be deleted" in words for words in told.assistant.forgetting.forget(Request((told.secret,))).left
+        )
+        assert any("cannot be deleted" in words for words in told.assistant.forgetting.sweep().left)
+    assert told.assistant.forgetting.sweep().left == ()
+    assert not (told.assistant.paths.adapters / "run-2-stained").exists()
+
+
+def test_no_name_in_the_database_leads_a_sweep_out_of_the_home(told: Told, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine")
+    told.assistant.forgetting.forget(Request(chats=(told.secret,)))
+    names = [str(outside), "adapters/../../outside.txt", "claw-local.db", "adapters", "adapters/run-1-clean"]
+    told.assistant.store.flags.set("forgotten.files", json.dumps(names))
+    told.assistant.forgetting.sweep()
+    assert outside.exists() and told.assistant.paths.database.exists()
+    assert (told.assistant.paths.adapters / "run-1-clean" / "adapter.gguf").exists()
+
+
+def test_a_file_of_ones_own_that_holds_it_is_still_named_after_a_sweep(told: Told) -> None:
+    settings = told.assistant.paths.settings
+    settings.write_text(f'[model]\nsystem = "You live at {SECRET}."\n')
+    told.assistant.forgetting.forget(Request(containing=SECRET))
+    assert told.assistant.forgetting.sweep().left == (f"{settings} holds it",)
+    settings.write_text("")
+    os.utime(settings, (time.time() + 1, time.time() + 1))
+    assert told.assistant.forgetting.sweep().left == ()
+
+
+def test_letters_beyond_ascii_are_found_in_files_too(told: Told) -> None:
+    paths, store = told.assistant.paths, told.assistant.store
+    said = "ÜBER die Große Straße nach Ørsted"
+    chat = store.chats.create(title="x").id
+    store.messages.add(chat, "user", said, parent_id=None)
+    (paths.runs / "7.log").write_text(f"practising on: {said}\n")
+    (paths.runs / "8.json").write_text(json.dumps({"question": said}))
+    receipt = told.assistant.forgetting.forget(Request(containing="über die grosse strasse"))
+    assert receipt.left == ()
+    assert not (paths.runs / "7.log").exists() and not (paths.runs / "8.json").exists()
+
+
+def test_a_copy_of_the_database_goes_for_a_draft_alone(told: Told) -> None:
+    store, paths = told.assistant.store, told.assistant.paths
+    store.chats.update(told.other, draft="a word like quixotry")
+    store.database._back_up("before-m998")
+    receipt = told.assistant.forgetting.forget(Request(containing="quixotry"))
+    assert receipt.left == ()
+    assert [file for file in paths.data.rglob("*") if file.is_file() and b"quixotry" in file.read_bytes()] == []
+
+
+def test_a_blank_is_no_text_to_forget(told: Told) -> None:
+    with pytest.raises(UsageError, match="blank"):
+        told.assistant.forgetting.forget(Request(chats=(told.secret,), containing=" "))
+    assert told.assistant.store.chats.get(told.secret)
+
+
+def test_what_a_killed_restore_unpacked_goes_too(told: Told) -> None:
+    staging = told.assistant.paths.data / ".restore-1-1.00-abc"
+    staging.mkdir()
+    (staging / "claw-local.db").write_text(SECRET)
+    told.assistant.forgetting.forget(Request(chats=(told.secret,)))
+    assert not staging.exists()
+
+
+def test_folders_of_adapters_that_no_row_names_go_too(told: Told) -> None:
+    adapters = told.assistant.paths.adapters
+    for name, text in (
+        ("run-9-killed", "x"),
+        ("mix-killed", f"Where is {SECRET}?"),
+        ("mix-other", "rain"),
+        ("mine", SECRET),
+    ):
+        (adapters / name).mkdir()
+        (adapters / name / "gate.md").write_text(f"# {text}\n")
+    told.assistant.forgetting.forget(Request(chats=(told.secret,)))
+    assert {entry.name for entry in adapters.iterdir()} == {"run-1-clean", "mix-other", "mine"}
+
+
+def test_a_home_that_was_moved_keeps_its_adapters(told: Told, tmp_path: Path) -> None:
+    told.assistant.close()
+    moved = told.assistant.paths.data.rename(tmp_path / "moved")
+    again = Assistant.open(moved)
+    again.forgetting.forget(Request(messages=(told.question, told.correction)))
+    assert (moved / "adapters" / "run-1-clean" / "adapter.gguf").exists()
+    again.close()
+
+
+def test_forgetting_in_a_copy_of_a_home_leaves_the_home_alone(told: Told, tmp_path: Path) -> None:
+    told.assistant.close()
+    original = told.assistant.paths.adapters / "run-2-stained" / "adapter.gguf"
+    copy = Path(shutil.copytree(told.assistant.paths.data, tmp_path / "copy"))
+    again = Assistant.open(copy)
+    receipt = again.forgetting.forget(Request(containing=SECRET))
+    assert receipt.adapters == (told.stained, told.child)
+    assert original.exists() and not (copy / "adapters" / "run-2-stained").exists()
+    again.close()
