@@ -17,9 +17,11 @@ from typing import Any
 from ..errors import AdapterError, UsageError
 from ..files import write_whole
 from ..paths import Paths
+from ..settings import LearningSettings
 from ..store import AdapterRecord, Store
 from ..store.processes import process_identity, process_lives
 from .gguf import BaseShape, write_gguf
+from .manifest import Manifest
 from .naming import checked_name, is_free, is_usable
 from .peft import write_peft
 from .registry import file_sha256
@@ -131,22 +133,30 @@ def _register(
             "parent": manifest.parent,
             "gate": given.gate,
         }
+    weights = file_sha256(folder / "peft" / "adapter_model.safetensors")
     try:
-        return store.adapters.add(
-            parent_id=parent.id if parent is not None else 0,
-            name=name,
-            model_sha256=model_sha256,
-            architecture=architecture,
-            peft_dir=str(folder / "peft"),
-            gguf_path=str(folder / "adapter.gguf"),
-            sha256={
-                "adapter.gguf": sha256,
-                "peft/adapter_model.safetensors": file_sha256(folder / "peft" / "adapter_model.safetensors"),
-            },
-            recipe={**(manifest.recipe if manifest is not None else {}), "origin": origin},
-            state="candidate",
-            reason=f"Imported from {short_name(source)}; the gate has not looked at it here.",
-        )
+        with store.database.write():
+            # Looked up again under the write lock: another import may have been quicker.
+            if name and not is_free(name, [record.name for record in store.adapters.list()]):
+                name = ""
+            return store.adapters.add(
+                parent_id=parent.id if parent is not None else 0,
+                name=name,
+                model_sha256=model_sha256,
+                architecture=architecture,
+                peft_dir=str(folder / "peft"),
+                gguf_path=str(folder / "adapter.gguf"),
+                sha256={"adapter.gguf": sha256, "peft/adapter_model.safetensors": weights},
+                recipe={**_settings(manifest), "origin": origin},
+                state="candidate",
+                reason=f"Imported from {short_name(source)}; the gate has not looked at it here.",
+            )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _settings(manifest: Manifest | None) -> dict[str, Any]:
+    """The settings of its training, and no other key: "mix" or "hints" of a pack would pass for what is known here."""
+    told = manifest.recipe if manifest is not None else {}
+    return {name: value for name, value in told.items() if name in LearningSettings.model_fields}

@@ -360,3 +360,19 @@ def test_what_an_import_that_was_killed_left_behind_is_swept_away(assistant: Ass
         shutil.copytree(left, other.paths.adapters / left.name)
         other.adapters.import_file(pack)
         assert not (other.paths.adapters / left.name).exists()
+
+
+def test_a_recipe_of_others_passes_for_nothing_that_is_known_here(
+    assistant: Assistant, tmp_path: Path, other: Assistant
+) -> None:
+    from claw_local.forgetting import Request
+    from tests.adapters.test_refused_packs import honest, opened
+
+    pack = assistant.adapters.export(register(assistant, lora()).id, tmp_path / "me.claw")
+    recipe = {"steps": 8, "mix": "abc", "hints": 5, "likes": True, "origin": "x"}
+    pack.write_bytes(honest(opened(pack.read_bytes()), recipe=recipe))
+    record = other.adapters.import_file(pack).record
+    assert set(record.recipe) == {"steps", "origin"} and record.recipe["origin"]["kind"] == "claw"
+    chat = other.store.chats.create(title="a chat")
+    other.store.messages.add(chat.id, "user", "how do kites fly", parent_id=None)
+    assert other.forgetting.forget(Request(chats=(chat.id,))).left == ()
