@@ -27,6 +27,7 @@ from . import (
     merging,
     models,
 )
+from .common import harmless
 
 
 class Commands(TyperGroup):
@@ -41,7 +42,7 @@ class Commands(TyperGroup):
         except ClawError as error:
             if ctx.params.get("debug"):
                 raise
-            typer.echo(str(error), err=True)
+            typer.echo(harmless(str(error)), err=True)
             raise typer.Exit(error.exit_code) from error
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise

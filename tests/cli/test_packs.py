@@ -153,3 +153,16 @@ def test_the_folder_for_ollama_says_how_to_go_on(
     assert sorted(os.listdir(folder)) == ["Modelfile", "adapter.gguf"]
     told(capsys, "export", "work", str(tmp_path / "y"), "--with-base", status=2)
     assert "without an adapter to publish" in told(capsys, "publish-ollama", "mine", status=1)
+
+
+def test_nothing_in_a_file_of_others_steers_the_terminal(
+    two: tuple[int, int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    import numpy as np
+    from safetensors.numpy import save
+
+    told(capsys, "export", "work", str(tmp_path / "theirs"), "--format", "peft")
+    weights = save({"evil\x1b[2J\x1b]0;owned\x07": np.zeros((1, 1), np.float32)})
+    (tmp_path / "theirs" / "adapter_model.safetensors").write_bytes(weights)
+    said = told(capsys, "import", str(tmp_path / "theirs"), status=1)
+    assert "evil" in said and "\x1b" not in said and "\x07" not in said
