@@ -20,7 +20,7 @@ from ..signals.checks import Check
 from ..store import AdapterRecord, Store
 from . import gate, measuring, retiring
 from .lessons import Lesson, lasting_hints, lessons_of
-from .registry import slots
+from .registry import not_forgotten, slots
 
 Report = Callable[[float, str], None]
 
@@ -123,6 +123,7 @@ def check(
     )
     kept = retiring.retention(lasting, probes)
     folder = Path(record.gguf_path).parent
+    not_forgotten(store.adapters.get(record.id))  # while the gate was asked: then its report has no place either
     try:
         write_whole(folder / "gate.json", json.dumps(verdict.as_json(), indent=2).encode())
         write_whole(folder / "gate.md", verdict.as_markdown().encode())
@@ -130,6 +131,7 @@ def check(
         raise AdapterError(f"The report cannot be written to {folder}: {error.strerror or error}.") from error
     with store.database.write():
         now = store.adapters.get(record.id)
+        not_forgotten(now)
         metrics = {
             "gate": verdict.as_json(),
             "hints": [asdict(hint) for hint in kept],

@@ -56,6 +56,8 @@ class Registry:
         """
         record = None if choice == "base" else self.checked(choice, model_sha256)
         with self._store.database.write():
+            if record is not None:
+                not_forgotten(self.get(record.id))  # while its file was looked at
             before = self.active(model_sha256)
             if (before.id if before else 0) != (record.id if record else 0):
                 self._store.flags.set(BEFORE + model_sha256, str(before.id if before else 0))
@@ -207,14 +209,19 @@ def verify(record: AdapterRecord) -> None:
     Raises:
         AdapterError: one is missing or was changed.
     """
-    if record.state == "forgotten":
-        raise AdapterError(f"Adapter {record.id} is gone: it had learned from what you had forgotten. {REMEDY}")
+    not_forgotten(record)
     path = Path(record.gguf_path)
     if not path.is_file():
         raise AdapterError(f"The file of adapter {record.id} is gone ({path}). {REMEDY}")
     expected = record.sha256.get(path.name)
     if expected and file_sha256(path) != expected:
         raise AdapterError(f"The file of adapter {record.id} has been changed ({path}). {REMEDY}")
+
+
+def not_forgotten(record: AdapterRecord) -> None:
+    """Raises AdapterError: what it had learned was forgotten, and it with it."""
+    if record.state == "forgotten":
+        raise AdapterError(f"Adapter {record.id} is gone: it had learned from what you had forgotten. {REMEDY}")
 
 
 def verify_all(record: AdapterRecord) -> None:

@@ -61,6 +61,8 @@ class Adapters:
             AdapterError: it belongs to another base model, or its file is gone or was changed.
         """
         own = chat is not None or profile is not None
+        profile = None if profile is None else checked_name(profile)
+        chat = None if chat is None else self._assistant.chat(chat).id
         if choice in ("default", ["default"]):
             if not own:
                 raise UsageError("`default` ends what a chat or a profile keeps to: add --chat or --profile.")
@@ -70,9 +72,9 @@ class Adapters:
             kept = str(record.id) if record else "0"
         if chat is not None:
             changed = int(kept) if kept else None
-            self._store.chats.update(self._assistant.chat(chat).id, touch=False, adapter_id=changed)
+            self._store.chats.update(chat, touch=False, adapter_id=changed)
         if profile is not None:
-            self._store.flags.set(f"{PROFILE}{checked_name(profile)}.{self._assistant.model_sha256}", kept)
+            self._store.flags.set(f"{PROFILE}{profile}.{self._assistant.model_sha256}", kept)
         if not own:
             return self._registry.use(record.id if record else "base", self._assistant.model_sha256)
         return record

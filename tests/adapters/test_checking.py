@@ -11,6 +11,7 @@ import pytest
 from claw_local.adapters import checking
 from claw_local.assistant import Assistant
 from claw_local.engine.base import Sampling
+from claw_local.errors import AdapterError
 from claw_local.settings import LearningSettings, ModelSettings, Settings
 from tests.adapters.loras import ALL, lora, register
 
@@ -69,3 +70,21 @@ def test_the_one_in_use_is_held_against_the_base_and_stays_in_use(assistant: Ass
     assert after.state == "active"
     assert after.metrics["learned_hints"] == [] and after.metrics["hints"][0]["hint_id"] == hint.id
     assert assistant.hints.list() == [hint]
+
+
+def test_one_that_is_forgotten_while_the_gate_is_asked_stays_forgotten(
+    assistant: Assistant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "PROBES", 1)
+    facts = checking.measuring.guard_facts()[:1]
+    monkeypatch.setattr(checking.measuring, "guard_facts", lambda: facts)
+    record = register(assistant, lora())
+
+    def forgotten(fraction: float, words: str) -> None:
+        assistant.store.adapters.update(record.id, state="forgotten", metrics={})
+
+    with pytest.raises(AdapterError, match="had forgotten"):
+        assistant.adapters.check(record.id, forgotten)
+    after = assistant.adapters.get(record.id)
+    assert (after.state, after.metrics) == ("forgotten", {})
+    assert not (Path(record.gguf_path).parent / "gate.md").exists()

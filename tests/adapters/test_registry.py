@@ -15,6 +15,7 @@ from claw_local.adapters.peft import PeftLora, read_peft
 from claw_local.assistant import Assistant
 from claw_local.errors import AdapterError, NotFoundError, UsageError
 from claw_local.paths import Paths
+from claw_local.store import AdapterRecord
 from tests.adapters.loras import SECRET, folders, lora, register
 
 
@@ -237,3 +238,31 @@ def test_what_differs_between_two(assistant: Assistant) -> None:
     assert (same.distance, same.cosine) == (pytest.approx(0, abs=1e-3), pytest.approx(1))
     base = assistant.adapters.diff("base", second.id)
     assert base.norms[0] == 0 and base.distance == pytest.approx(base.norms[1])
+
+
+def test_one_that_is_forgotten_while_its_file_is_looked_at_never_comes_into_use(
+    assistant: Assistant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from claw_local.adapters import registry
+
+    record, verify = register(assistant, lora()), registry.verify
+
+    def slow(looked_at: AdapterRecord) -> None:
+        verify(looked_at)
+        assistant.store.adapters.update(record.id, state="forgotten", gguf_path="")
+
+    monkeypatch.setattr(registry, "verify", slow)
+    with pytest.raises(AdapterError, match="had forgotten"):
+        assistant.adapters.use(record.id)
+    assert in_use(assistant) == 0 and assistant.adapters.get(record.id).state == "forgotten"
+
+
+def test_a_choice_for_a_chat_and_a_profile_that_cannot_be_changes_neither(assistant: Assistant) -> None:
+    record = register(assistant, lora())
+    chat = assistant.store.chats.create(title="x").id
+    with pytest.raises(UsageError, match="cannot be an adapter's name"):
+        assistant.adapters.use(record.id, chat=chat, profile="no name")
+    with pytest.raises(NotFoundError):
+        assistant.adapters.use(record.id, chat=99, profile="night")
+    assert assistant.store.chats.get(chat).adapter_id is None
+    assert assistant.adapters.profiles() == {}
