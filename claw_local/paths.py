@@ -78,7 +78,8 @@ def locate(home: str | os.PathLike[str] | None = None) -> Paths:
     chosen = home if home is not None else os.environ.get(HOME_VARIABLE) or None
     if chosen is not None:
         try:
-            root = Path(chosen).expanduser().absolute()
+            # Through a link or not, it is one home: adapters are kept by their whole paths.
+            root = Path(os.path.realpath(Path(chosen).expanduser()))
         except (RuntimeError, OSError) as error:
             from .errors import StoreError
 

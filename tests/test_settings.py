@@ -83,3 +83,9 @@ def test_an_address_is_shown_without_its_login() -> None:
     assert without_login("http://me:se@cret@box:1/v1") == "http://…@box:1/v1"
     assert without_login("http://box:1/v1") == "http://box:1/v1"
     assert not any(has_login(settings().url) for settings in (OllamaSettings, OpenAISettings))
+
+
+def test_a_home_behind_a_link_is_the_same_home(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert locate(tmp_path / "link") == locate(tmp_path / "real")

@@ -13,7 +13,9 @@ from claw_local import Assistant
 from claw_local.engine.base import Sampling
 from claw_local.errors import LearnError
 from claw_local.idle.job import LearnResult, Progress
+from claw_local.paths import Paths, locate
 from claw_local.settings import GateSettings, LearningSettings, ModelSettings, Settings
+from claw_local.store import Store
 
 SHORT = Sampling(max_tokens=16, temperature=0.7, seed=3)
 SMALL = Settings(
@@ -151,3 +153,17 @@ def test_a_file_that_was_changed_is_not_put_into_use(
     finally:
         path.write_bytes(whole)
     assert taught.adapters.active() is None
+
+
+def test_a_home_that_was_moved_keeps_its_adapters_when_it_learns(home: Paths, tmp_path: Path) -> None:
+    from claw_trainer.run import _sweep
+
+    store = Store(home)
+    folder = home.adapters / "run-1-abc"
+    for made in (folder, home.adapters / "run-2-killed"):
+        made.mkdir()
+    store.adapters.add(parent_id=0, model_sha256="m", architecture="llama", gguf_path=str(folder / "adapter.gguf"))
+    store.close()
+    moved = locate(home.data.rename(tmp_path / "moved"))
+    _sweep(Store(moved), moved)
+    assert [entry.name for entry in moved.adapters.iterdir()] == ["run-1-abc"]

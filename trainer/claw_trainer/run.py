@@ -183,9 +183,10 @@ def _run(
 
 def _sweep(store: Store, paths: Paths) -> None:
     """Remove what runs that were killed left behind: folders that no adapter is in."""
-    kept = {Path(record.gguf_path).parent for record in store.adapters.list() if record.gguf_path}
+    # By name: in a home that was moved, or is reached through a link, the paths begin otherwise.
+    kept = {Path(record.gguf_path).parent.name for record in store.adapters.list() if record.gguf_path}
     for folder in paths.adapters.glob("run-*"):
-        if folder not in kept:
+        if folder.name not in kept:
             shutil.rmtree(folder, ignore_errors=True)
 
 
