@@ -245,11 +245,13 @@ def test_one_that_is_forgotten_while_its_file_is_looked_at_never_comes_into_use(
 ) -> None:
     from claw_local.adapters import registry
 
-    record, verify = register(assistant, lora()), registry.verify
+    record, verify, looked = register(assistant, lora()), registry.verify, list[int]()
 
     def slow(looked_at: AdapterRecord) -> None:
         verify(looked_at)
-        assistant.store.adapters.update(record.id, state="forgotten", gguf_path="")
+        looked.append(looked_at.id)
+        if len(looked) == 2:  # the last look before it comes into use
+            assistant.store.adapters.update(record.id, state="forgotten", gguf_path="")
 
     monkeypatch.setattr(registry, "verify", slow)
     with pytest.raises(AdapterError, match="had forgotten"):

@@ -552,7 +552,9 @@ def test_an_older_backup_is_brought_up_to_date_before_open_programs_see_it(
     open_all_the_time, _ = backed
     restore(home, made.path)
     assert open_all_the_time.chats.list() == []
-    assert open_all_the_time.chats.create(title="and it can write").title == "and it can write"
+    chat = open_all_the_time.chats.create(title="and it can write")
+    open_all_the_time.chats.update(chat.id, adapter_id=0)
+    assert open_all_the_time.chats.get(chat.id).adapter_id == 0
 
 
 def test_another_program_that_never_stops_writing_is_said_and_not_waited_for_without_an_end(
@@ -569,3 +571,19 @@ def test_another_program_that_never_stops_writing_is_said_and_not_waited_for_wit
     writer.close()
     assert tree(home) == before
     assert titles(home) == ["as it was"]
+
+
+def test_a_manifest_that_cannot_be_unpacked_is_said(backed: tuple[Store, Backup], tmp_path: Path) -> None:
+    _, made = backed
+    whole, bad = made.path.read_bytes(), tmp_path / "bad.backup"
+    with zipfile.ZipFile(made.path) as archive:
+        at = archive.getinfo(MANIFEST).header_offset + 30 + len(MANIFEST)
+    refused = 0
+    for place in range(at, at + 20):
+        for value in (0x00, 0x55, 0xFF):
+            bad.write_bytes(whole[:place] + bytes([whole[place] ^ value]) + whole[place + 1 :])
+            try:
+                look(bad)
+            except BackupError:
+                refused += 1
+    assert refused >= 20
