@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -148,13 +148,16 @@ class Database:
                 "Update claw-local; nothing in the file was changed."
             )
         if applied:
-            self._back_up(f"before-{known[len(applied)]}")
+            with self.write():
+                # Looked up again under the write lock, here as below: another process may have been quicker.
+                applied = self._applied()
+                if len(applied) < len(known):
+                    self._back_up(f"before-{known[len(applied)]}")
         with self.write() as db:
             db.conn.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)")
         with self._rebuilding() as rebuilt:
             for migration in migrations:
                 with self.write() as db:
-                    # Looked up again under the write lock: another process may have been quicker.
                     if migration.__name__ not in self._applied():
                         migration(db)
                         rebuilt(migration.__name__)
@@ -176,10 +179,13 @@ class Database:
         connection = self.db.conn
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("PRAGMA secure_delete = ON")
+        # A person's own view of a table must not keep it from being written anew.
+        connection.execute("PRAGMA legacy_alter_table = ON")
         try:
             yield check
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
+            connection.execute("PRAGMA legacy_alter_table = OFF")
             connection.execute("PRAGMA secure_delete = OFF")
             connection.execute("PRAGMA foreign_keys = ON")
 
@@ -194,11 +200,13 @@ class Database:
         target = self._backups / f"{stamp}-{name}.db"
         aside = target.with_suffix(".tmp")
         os.close(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
-        copy = sqlite3.connect(aside)
+        # By a connection of its own: one that holds the write lock cannot be copied from.
         try:
-            self.db.conn.backup(copy)
-        finally:
-            copy.close()
+            with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(aside)) as copy:
+                source.backup(copy)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
         os.replace(aside, target)
         return target
 

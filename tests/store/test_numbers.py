@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,35 @@ def test_an_old_file_keeps_every_row_and_a_copy_of_what_it_was(old: Paths) -> No
         names = {row[0] for row in file.execute("select name from sqlite_master where type = 'index'")}
     with closing(sqlite3.connect(copy)) as file:
         assert names >= {row[0] for row in file.execute("select name from sqlite_master where type = 'index'")}
+
+
+def test_two_programs_that_open_an_old_file_at_once_make_one_copy_of_what_it_was(
+    old: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, others = rows(old.database), list[threading.Thread]()
+    back_up = Database._back_up
+
+    def while_another_opens_it(self: Database, name: str) -> Path:
+        if not others:
+            others.append(threading.Thread(target=lambda: Store(old).close()))
+            others[0].start()
+            others[0].join(0.3)
+        return back_up(self, name)
+
+    monkeypatch.setattr(Database, "_back_up", while_another_opens_it)
+    Store(old).close()
+    others[0].join()
+    (copy,) = old.backups.iterdir()
+    assert rows(copy) == before
+
+
+def test_an_old_file_with_a_view_of_the_persons_own_is_brought_up_to_date(old: Paths) -> None:
+    with closing(sqlite3.connect(old.database)) as file:
+        file.execute("create view mine as select title from chats")
+        file.commit()
+    Store(old).close()
+    with closing(sqlite3.connect(old.database)) as file:
+        assert file.execute("select count(*) from mine").fetchone() == (2,)
 
 
 def test_an_old_file_is_searched_and_talked_on_as_before(old: Paths) -> None:
