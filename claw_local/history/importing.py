@@ -186,6 +186,7 @@ class _Database:
     stopped = False
 
     def __init__(self, path: Path, connection: Any, skips: Skips) -> None:
+        self._path = path
         self._connection = connection
         self._skips = skips
         self._tables = tables(connection)
@@ -201,7 +202,8 @@ class _Database:
             raise HistoryError(f"{path} is a database without chats that are known.{hint}")
         self._kind = known[0]
         self.source = self._kind.ORIGIN
-        table = next(name for name in ("chat", "threads", "conversations", "logs", "log") if name in self._tables)
+        names = (n for n in ("chat", "threads", "conversations", "logs", "log") if n in self._tables)
+        table = next(names, "sqlite_master")
         self._total = connection.execute(f"select count(*) from {table}").fetchone()[0] or 1
 
     @property
@@ -209,6 +211,11 @@ class _Database:
         return min(1.0, self._done / self._total)
 
     def chats(self) -> Iterator[GivenChat]:
-        for chat in self._kind.chats(self._connection, self._tables, self._skips, self._written_at):
-            self._done += 1
-            yield chat
+        try:
+            for chat in self._kind.chats(self._connection, self._tables, self._skips, self._written_at):
+                self._done += 1
+                yield chat
+        except LookupError as error:  # A column that every version has had is not there.
+            raise HistoryError(
+                f"{self._path} is a damaged database (no {error}). Use a copy of it that is whole."
+            ) from error

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import threading
 import zipfile
+import zlib
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -83,7 +84,7 @@ class JsonExport:
                 return
             except ijson.JSONError as error:
                 raise HistoryError(f"{part.name} is damaged: it is no valid JSON. {_AGAIN}.") from error
-            except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+            except (*_damage(), ValueError) as error:
                 raise HistoryError(f"{part.name} is damaged ({error}). {_AGAIN}.") from error
             self._before += part.size
             self._reader = None
@@ -147,7 +148,7 @@ class JsonExport:
             raise HistoryError(
                 f"{part.name} is no file of chats: neither JSON, a zip archive nor an SQLite database. {_KNOWN}"
             ) from error
-        except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
+        except (*_damage(), NotImplementedError) as error:
             raise HistoryError(f"{part.name} is damaged ({error}). {_AGAIN}.") from error
         raise HistoryError(f"There are no chats in {part.name}. {_KNOWN}")
 
@@ -156,6 +157,16 @@ _KNOWN = (
     "These can be imported: ChatGPT's and Claude's data exports, the databases of oterm, elia and llm, and what "
     "`claw-local history export --format json` writes."
 )
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """What reading a damaged file or archive raises. Python may have been built without LZMA."""
+    found: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, EOFError, OSError)
+    with suppress(ImportError):
+        from lzma import LZMAError
+
+        found = (*found, LZMAError)
+    return found
 
 
 def _look(part: Part) -> None:

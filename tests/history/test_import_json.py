@@ -331,6 +331,26 @@ def test_a_zip_bomb_is_refused(history: History, tmp_path: Path) -> None:
         history.import_file(file)
 
 
+@pytest.mark.parametrize("packed", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_an_archive_whose_packed_bytes_are_damaged_is_said(history: History, tmp_path: Path, packed: int) -> None:
+    file = tmp_path / "x.zip"
+    with zipfile.ZipFile(file, "w", packed) as archive:
+        archive.writestr("conversations.json", json.dumps([kites().export()]))
+    data = bytearray(file.read_bytes())
+    data[70:110] = b"\xff" * 40
+    file.write_bytes(data)
+    with pytest.raises(HistoryError, match="damaged"):
+        history.import_file(file)
+
+
+def test_a_document_nested_without_end_is_left_out_and_the_chat_kept(
+    store: Store, history: History, tmp_path: Path
+) -> None:
+    chat = ChatGPT().say("u", "user", "write").say("d", "assistant", "[" * 100_000, recipient="canmore.create_textdoc")
+    assert history.import_file(write(tmp_path / "x.json", [chat.export()])).chats == 1
+    assert shown(store, 1) == [("user", "write")]
+
+
 def test_an_archive_without_chats_is_refused(history: History, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("other.json", "[]")

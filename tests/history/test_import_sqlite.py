@@ -271,3 +271,16 @@ def test_a_database_like_oterm_s_whose_rows_have_no_numbers_is_unknown_not_damag
     """
     with pytest.raises(HistoryError, match="without chats that are known"):
         history.import_file(database(tmp_path / "x.db", schema, [("chat", {"id": 1, "name": "x"})]))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "create table responses (id text, conversation_id text)",
+        """create table conversations (id text, name text);
+        create table responses (id text, conversation_id text); insert into responses values ('r', 'c')""",
+    ],
+)
+def test_a_database_like_llm_s_that_lacks_something_is_said(history: History, tmp_path: Path, schema: str) -> None:
+    with pytest.raises(HistoryError, match="damaged database"):
+        history.import_file(database(tmp_path / "x.db", schema, []))

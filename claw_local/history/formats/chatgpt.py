@@ -122,7 +122,7 @@ def _canvas(message: dict[str, Any], content: dict[str, Any]) -> str:
         return ""
     try:
         document = fields(json.loads(_text(content)))
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     text = words(document.get("content"))
     if not text.strip() or words(document.get("type")) == "document":

@@ -152,7 +152,7 @@ def _borrowed(db: sqlite3.Connection, payload: Any) -> str:
     """Text that is partly kept elsewhere: a list of literal pieces and of fragments."""
     try:
         pieces = entries(json.loads(words(payload) or "{}").get("text_ref"))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return ""
     text = ""
     for piece in pieces:

@@ -92,7 +92,7 @@ def chat(item: dict[str, Any], skips: Skips, store_name: str) -> GivenChat:
     origin, origin_id = words(item.get("origin")) or ORIGIN, key_of(item.get("origin_id"))
     whose, _, rest = origin_id.partition("/")
     number = rest.partition("/")[0]
-    mine = origin == ORIGIN and whose == store_name and number.isdigit()
+    mine = origin == ORIGIN and whose == store_name and number.isdecimal() and len(number) < 19
     return GivenChat(
         origin=origin,
         origin_id=origin_id,
