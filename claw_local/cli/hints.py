@@ -55,7 +55,11 @@ def add(text: str = typer.Argument(..., help="How answers should be."), json_out
     if json_output:
         print_json({**vars(hint), "replaced": [old.id for old in gone]})
         return
-    typer.echo(f"Hint {hint.id} is in the prompt from the next answer on.")
+    if hint.state == "dropped":
+        words = "is kept, but off: another one says all of it. To have both:"
+        typer.echo(f"Hint {hint.id} {words} claw-local hints on {hint.id}")
+    else:
+        typer.echo(f"Hint {hint.id} is in the prompt from the next answer on.")
     _say_replaced(gone)
 
 

@@ -174,3 +174,13 @@ def test_likes_are_said_in_plain_words_and_can_be_denied(home: Paths, capsys: py
     assert (left["words"], left["source"], left["confidence"]) == ("at most 2 sentences", "hint", 1.0)
     assert run(["learn", "likes", "--not", "no songs"]) == 2
     assert "at most 2 sentences" in capsys.readouterr().err
+
+
+def test_a_hint_that_another_says_all_of_is_not_said_to_be_in_the_prompt(
+    home: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["hints", "add", "Answer in at most two sentences and without lists."]) == 0
+    capsys.readouterr()
+    assert run(["hints", "add", "No lists please."]) == 0
+    assert "Hint 2 is kept, but off" in capsys.readouterr().out
+    assert list(hints(capsys)) == [1]
