@@ -44,11 +44,14 @@ def opened(
     Args:
         bare: without any adapter.
         keeps: open the store even if it has to be made.
+
+    Raises:
+        UsageError: an adapter is named for a model behind a server, or beside `bare`.
     """
     from ..adapters.registry import file_sha256
     from ..engine.base import AdapterSlot
     from ..engine.opening import local_model, locate_model, open_engine
-    from ..errors import AdapterError
+    from ..errors import AdapterError, UsageError
     from ..judge.opening import make_judge
     from ..judge.personal import JudgeAdapters
     from ..paths import locate
@@ -61,6 +64,10 @@ def opened(
     source = locate_model(settings, paths, named) if named else local_model(settings, paths, None)
     own: JudgeAdapters | None = JudgeAdapters() if bare else None
     if adapter is not None:
+        if bare:
+            raise UsageError("--adapter and --bare contradict each other: name an adapter, or go without any.")
+        if source.path is None:
+            raise UsageError(f"{source} is behind a server, which takes no judge's adapter. Leave --adapter out.")
         if not adapter.is_file():
             raise AdapterError(f"There is no judge's adapter {adapter}. Name a GGUF LoRA that was trained to judge.")
         own = JudgeAdapters((AdapterSlot(adapter),), True, file_sha256(adapter))

@@ -97,7 +97,7 @@ def read(path: Path, split: Split | None = None) -> list[Example]:
         UsageError: it cannot be read, a line is not an example, or none is left.
     """
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"Cannot read {path}: {reason}. Name a file of JSON lines.") from error
@@ -124,7 +124,7 @@ def parse(text: str, source: str) -> list[Example]:
 def _example(line: str, where: str) -> Example:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{where} is not JSON: {error}. Mend or remove that line.") from error
     if not isinstance(row, dict):
         raise UsageError(f"{where} is not a JSON object. Mend or remove that line.")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from claw_local.cli.main import run
 from claw_local.paths import Paths
 from claw_local.store import Store
 from tests.engine.servers import OPENAI, Script, serving
@@ -183,3 +184,11 @@ def test_explain_shows_votes_and_hints_that_were_not_taken(home: Paths, served: 
     assert "passed  not_what_was_said" in done.stdout
     assert re.search(r"Not taken, in the judge's words: Ignore .*FAILED system_talk", done.stdout)
     script.says = wise
+
+
+@pytest.mark.parametrize("options", [["--model", "openai:any"], ["--bare"]])
+def test_an_adapter_that_would_count_nothing_is_wrong_use(
+    home: Paths, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    assert run(["judge", "explain", "too long", "--adapter", "judge.gguf", *options]) == 2
+    assert "--adapter" in capsys.readouterr().err

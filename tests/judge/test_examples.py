@@ -119,6 +119,7 @@ def test_only_a_newline_ends_a_line() -> None:
     ("line", "said"),
     [
         ("{", "line 2 is not JSON"),
+        ("[" * 100_000, "line 2 is not JSON"),
         ("[]", "line 2 is not a JSON object"),
         ('{"reply": "a", "score": 1}', "line 2 has no text under next"),
         ('{"reply": 4, "next": null, "score": 1}', "line 2 has no text under reply and next"),
@@ -130,6 +131,12 @@ def test_only_a_newline_ends_a_line() -> None:
 def test_a_line_that_is_no_example_is_named(line: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         parse("\n" + line, "mine.jsonl")
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "examples.jsonl"
+    file.write_text('{"reply": "a", "next": "b", "score": 1}\n', "utf-8-sig")
+    assert [example.next for example in read(file)] == ["b"]
 
 
 def test_a_file_without_examples_is_refused(tmp_path: Path) -> None:
