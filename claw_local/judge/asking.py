@@ -108,7 +108,9 @@ def read_hint(text: str) -> str | None:
         return None
     if len(sentences) > HINT_SENTENCES or any(len(one) > SENTENCE_CHARACTERS for one in sentences):
         return None
-    return " ".join(" ".join(one.split()) for one in sentences if one.strip())
+    # JSON can name half surrogates, which are no text that could be stored.
+    whole = (one.encode("utf-8", "replace").decode("utf-8") for one in sentences)
+    return " ".join(" ".join(one.split()) for one in whole if one.strip())
 
 
 def read_follows(text: str) -> bool | None:

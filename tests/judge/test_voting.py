@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from claw_local.engine.base import Cancelled
 from claw_local.engine.openai_api import OpenAIEngine
 from claw_local.errors import ClawError, EngineError, JudgeError
+from claw_local.judge.asking import read_hint
 from claw_local.judge.calibration import VERDICTS
 from claw_local.judge.voting import VotingJudge, majority
 from tests.engine.servers import Script
@@ -213,3 +214,7 @@ def test_its_identity_names_model_and_questions(engine: OpenAIEngine) -> None:
     one, other = VotingJudge(engine, votes=3).identity, VotingJudge(engine, votes=5).identity
     assert one.model == "openai:wise-70b" and one.version.startswith("votes-1x3-")
     assert one.version != other.version
+
+
+def test_half_characters_in_a_hint_do_not_keep_it_from_being_stored() -> None:
+    assert read_hint('{"hint": ["Answer shorter \\ud800 please."]}') == "Answer shorter ? please."
