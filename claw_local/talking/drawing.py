@@ -41,7 +41,7 @@ def checked(changes: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"The seed is a whole number from 0 to {LARGEST_SEED}.")
     if "stop" in found:
         stop = found["stop"]
-        if isinstance(stop, str) or not all(isinstance(text, str) and text for text in stop):
+        if not isinstance(stop, (list, tuple)) or not all(isinstance(text, str) and text for text in stop):
             raise UsageError("The stop texts are a list of texts, none of them empty.")
         found["stop"] = list(stop)
     return found
