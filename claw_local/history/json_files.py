@@ -84,7 +84,7 @@ class JsonExport:
                 return
             except ijson.JSONError as error:
                 raise HistoryError(f"{part.name} is damaged: it is no valid JSON. {_AGAIN}.") from error
-            except (*_damage(), ValueError) as error:
+            except _damage(ValueError) as error:
                 raise HistoryError(f"{part.name} is damaged ({error}). {_AGAIN}.") from error
             self._before += part.size
             self._reader = None
@@ -148,7 +148,7 @@ class JsonExport:
             raise HistoryError(
                 f"{part.name} is no file of chats: neither JSON, a zip archive nor an SQLite database. {_KNOWN}"
             ) from error
-        except (*_damage(), NotImplementedError) as error:
+        except _damage(NotImplementedError) as error:
             raise HistoryError(f"{part.name} is damaged ({error}). {_AGAIN}.") from error
         raise HistoryError(f"There are no chats in {part.name}. {_KNOWN}")
 
@@ -159,9 +159,9 @@ _KNOWN = (
 )
 
 
-def _damage() -> tuple[type[Exception], ...]:
-    """What reading a damaged file or archive raises. Python may have been built without LZMA."""
-    found: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, EOFError, OSError)
+def _damage(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """What reading a damaged file or archive raises, and others. Python may have been built without LZMA."""
+    found: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, EOFError, OSError, *others)
     with suppress(ImportError):
         from lzma import LZMAError
 

@@ -25,7 +25,8 @@ class PlayedHub:
     Attributes:
         files: repository -> file -> bytes. lies: checksums told wrong, by file.
         gated: repositories that want their terms accepted. stop_after: bytes after which a connection breaks, once.
-        knows_range: whether parts of a file can be had. waits_after: bytes after which a file stops coming until `go_on`.
+        knows_range: whether parts of a file can be had.
+        waits_after: bytes after which a file stops coming until `go_on`.
     """
 
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
