@@ -150,7 +150,7 @@ class LearningSettings(Section):
     """What is learned from chats, and how. Whether chats teach at all is a switch: `claw-local learn on`."""
 
     method: Literal["combined", "opd", "opd-token", "binary-rl"] = "combined"
-    """Which signals drive the update (DESIGN §5)."""
+    """Which signals drive the update."""
     steps: int = Field(8, ge=1)
     """Most optimiser steps of one run."""
     enough: float = Field(0.9, ge=-1.0, le=1.0)
@@ -190,7 +190,7 @@ class LearningSettings(Section):
 
 
 class GateSettings(Section):
-    """Bounds a candidate adapter must keep (DESIGN §6)."""
+    """Bounds a candidate adapter must keep."""
 
     min_length_ratio: float = Field(0.6, ge=0.0, le=1.0)
     """Mean words of its answers, over those of the adapter now in use, at least this. With a wish about length active:

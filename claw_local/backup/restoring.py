@@ -205,6 +205,11 @@ class _Switch:
             connection.execute("BEGIN")
             tables.change_paths(connection, lambda path: here(path) if path else "")
             tables.join_receipts(connection, receipts)
+            # A run that was going on in the home the backup is of goes on there, not here.
+            connection.execute(
+                "update runs set state = 'failed', process = '', detail = ? where state = 'running'",
+                ("It was going on when the backup was made.",),
+            )
             connection.execute("COMMIT")
         finally:
             connection.close()

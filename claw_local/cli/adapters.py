@@ -72,6 +72,8 @@ def use(
 
     with Assistant.open(model=model) as assistant:
         record = assistant.adapters.use(adapter, chat=chat, profile=profile)
+    if record is not None and record.reason.startswith("Not taken"):
+        typer.echo(f"The gate had refused adapter {record.id}. {short(record.reason)}", err=True)
     if chat is None and profile is None:
         _say(record, json_output)
     elif json_output:
@@ -126,6 +128,9 @@ def remove(
                 typer.echo("Nothing was deleted.", err=True)
                 raise typer.Exit(1)
         assistant.adapters.remove(record.id)
+        kept_to = [name for name, chosen in assistant.adapters.profiles().items() if record.id in chosen.values()]
+    for name in kept_to:
+        typer.echo(f"Profile {name} kept to it, and goes by what is in use now.", err=True)
     if json_output:
         print_json({"deleted": record.id})
     else:

@@ -106,7 +106,7 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
     if result.accepted:
         typer.echo(f"Learned: adapter {result.adapter} is in use from the next answer on. {result.reason}")
     else:
-        typer.echo(f"Not taken: {result.reason} The model answers as before.")
+        typer.echo(f"{result.reason} The model answers as before.")
     typer.echo(
         f"{result.samples} samples, {result.steps} steps, {result.seconds:.0f} s. "
         f"`claw-local adapters show {result.adapter}` prints the gate's report."

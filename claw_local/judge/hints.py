@@ -9,7 +9,7 @@ import re
 from typing import Literal
 
 from ..signals.checks import infer_checks
-from .words import find_praise, names_form, pattern, tidy
+from .words import find_praise, is_task, names_form, pattern, tidy
 
 Scope = Literal["everywhere", "turn"]
 
@@ -114,9 +114,9 @@ def scope_of(hint: str) -> Scope:
     """Where a hint holds: "everywhere" if it is a wish about form or manner, else only for the turn it was said about.
 
     A form's name alone is not enough: "That sorts the list", "That's Spanish!" and "let the function return a list"
-    speak of content.
+    speak of content. Neither is a task of its own, however long its outcome shall be: "Write a short poem about rain".
     """
-    if not names_form(hint) or pattern("content").search(hint):
+    if not names_form(hint) or pattern("content").search(hint) or any(is_task(part) for part in sentences(hint)):
         return "turn"
     wish = pattern("request").search(hint) or _COMPLAINT_OF_FORM.search(hint) or infer_checks([hint])
     return "everywhere" if wish else "turn"

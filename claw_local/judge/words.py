@@ -15,6 +15,8 @@ import numpy as np
 
 from .calibration import VERDICTS, Floats
 
+SAME_TASK = 0.25
+"""The same share from which a task counts as the task asked before, put another way."""
 SAME_QUESTION = 0.75
 """Share of common words (Jaccard) from which a message counts as the question asked again."""
 
@@ -76,13 +78,27 @@ def features(question: str, reply: str, message: str) -> dict[str, float]:
     found.update(complaint=float(complaint), correction=float(correction), repeat=float(asked_again))
     asks = pattern("question_start").search(text) is not None
     about_form = wish_is_about(text, reply, asks)
-    found["wish"] = float(wish and about_form)
+    new_task = is_new_task(question, text) and not correction
+    found["wish"] = float(wish and about_form and not new_task)
     quiet = not (praise or complaint or correction or found["wish"] or asked_again)
-    if quiet and pattern("follow_up").search(text):
+    if quiet and new_task:
+        found["new_subject"] = 1.0
+    elif quiet and pattern("follow_up").search(text):
         found["follow_up"] = 1.0
     elif quiet and asks and len(text) > 8 and not _overlap(text, f"{question} {reply}"):
         found["new_subject"] = 1.0
     return found
+
+
+def is_task(text: str) -> bool:
+    """Whether it asks for something of its own ("write a short poem about rain"), whatever was answered before."""
+    return pattern("task").search(tidy(text)) is not None
+
+
+def is_new_task(question: str, message: str) -> bool:
+    """Whether a message is a task, and not the question's once more in other words."""
+    again = is_task(question) and _overlap(message, question) >= SAME_TASK
+    return is_task(message) and not again
 
 
 def names_form(text: str) -> bool:

@@ -382,6 +382,21 @@ def test_nothing_is_restored_while_something_is_learned(backed: tuple[Store, Bac
         restore(home, made.path)
 
 
+def test_a_run_of_the_home_the_backup_is_of_does_not_go_on_here(
+    backed: tuple[Store, Backup], home: Paths, tmp_path: Path
+) -> None:
+    store, _ = backed
+    store.runs.begin()
+    made = write_backup(store, home, tmp_path / "while.backup")
+    other = locate(tmp_path / "other")
+    restore(other, made.path)
+    there = Store(other)
+    assert there.runs.running() is None
+    assert [run.state for run in there.runs.list()] == ["failed"]
+    assert store.runs.running() is not None
+    there.close()
+
+
 def test_threads_may_go_on_reading_while_it_restores(backed: tuple[Store, Backup], home: Paths) -> None:
     store, made = backed
     stop, errors = threading.Event(), []

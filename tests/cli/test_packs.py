@@ -166,3 +166,28 @@ def test_nothing_in_a_file_of_others_steers_the_terminal(
     (tmp_path / "theirs" / "adapter_model.safetensors").write_bytes(weights)
     said = told(capsys, "import", str(tmp_path / "theirs"), status=1)
     assert "evil" in said and "\x1b" not in said and "\x07" not in said
+
+
+def test_a_refused_adapter_comes_into_use_with_a_word_about_it(
+    two: tuple[int, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Assistant.open() as assistant:
+        refused = register(assistant, lora(3), reason="Not taken: it became worse.", state="rejected")
+    assert run(["adapters", "use", str(refused.id)]) == 0
+    assert "had refused" in capsys.readouterr().err
+    assert run(["adapters", "use", "work"]) == 0
+    assert "refused" not in capsys.readouterr().err
+
+
+def test_removing_an_adapter_says_which_profiles_kept_to_it(
+    two: tuple[int, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told(capsys, "use", "work", "--profile", "night")
+    told(capsys, "use", str(two[1]))
+    capsys.readouterr()
+    assert run(["adapters", "remove", "work", "--yes"]) == 0
+    assert "Profile night" in capsys.readouterr().err
+    with Assistant.open() as assistant:
+        assistant.settings.adapters.profile = "night"
+        chosen = assistant.adapters.choose_for(assistant.chat(assistant.new_chat().id), assistant.model_sha256)
+        assert chosen is not None and chosen.id == two[1]

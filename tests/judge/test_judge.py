@@ -215,3 +215,16 @@ def _auc(verdicts: list[Verdict], cases: list[dict[str, Any]]) -> float:
     good = [ratio for ratio, case in zip(ratios, cases, strict=True) if case["score"] == 1]
     bad = [ratio for ratio, case in zip(ratios, cases, strict=True) if case["score"] == -1]
     return float(np.mean([(g > b) + 0.5 * (g == b) for g in good for b in bad]))
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "message"),
+    [
+        ("What is a good name for a dog?", "Buddy is a good name.", "Write a long story about a dragon."),
+        ("What is the capital of Italy?", "The capital of Italy is Rome.", "Write a short poem about rain."),
+    ],
+)
+def test_the_judge_takes_it_for_a_new_subject(judge: Judge, question: str, reply: str, message: str) -> None:
+    verdict = judge.judge(question, reply, message)
+    assert verdict.score >= 0
+    assert verdict.hint == ""
