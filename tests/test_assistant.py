@@ -11,7 +11,7 @@ from claw_local import Assistant
 from claw_local.engine.base import Sampling
 from claw_local.errors import ModelError, NotFoundError, UsageError
 from claw_local.memory import fast
-from claw_local.signals.turns import combine
+from claw_local.signals.turns import combine, pair
 
 SHORT = Sampling(max_tokens=12, temperature=0.7, seed=3)
 
@@ -51,6 +51,21 @@ def test_the_second_turn_evaluates_only_what_is_new(assistant: Assistant) -> Non
 def test_the_same_seed_gives_the_same_answer(assistant: Assistant) -> None:
     answers = {assistant.ask("Tell me about the sea.", sampling=SHORT).text for _ in range(3)}
     assert len(answers) == 1
+
+
+def test_what_is_wished_after_a_stopped_reply_is_a_wish_and_no_lesson(tmp_path: Path, model_path: Path) -> None:
+    with Assistant.open(tmp_path, model=model_path) as assistant:
+        assistant.learn.on()
+        reply = assistant.stream("Tell me about the history of tea.", sampling=Sampling(max_tokens=200, seed=1))
+        shown = [next(iter(reply)) for _ in range(3)]
+        reply.cancel()
+        shown += list(reply)
+        stopped = assistant.store.messages.get(reply.message_id)
+        assert stopped.state == "interrupted" and stopped.content
+        assistant.ask("Way too long. Please answer in one short sentence.", chat=stopped.chat_id, sampling=SHORT)
+        assistant.wait_judged()
+        assert [hint.message_id for hint in assistant.hints.list()] == [stopped.id]
+        assert all(turn.reply.id != stopped.id for turn in pair(assistant.store)), "half a reply teaches nothing"
 
 
 def test_a_cancelled_reply_keeps_what_was_shown(assistant: Assistant) -> None:

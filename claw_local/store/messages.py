@@ -267,11 +267,12 @@ class Messages:
     def teaching_replies(
         self, message_ids: Sequence[int] | None = None, *, with_tokens: bool = True
     ) -> list[StoredMessage]:
-        """Every finished main-line reply that a model wrote and that may teach (its own mark and its chat's), oldest
-        first; with `message_ids`, only those of them. `with_tokens`: only replies that can be trained on, not those of
-        a model behind a server."""
+        """Every main-line reply that a model wrote and that may teach (its own mark and its chat's), oldest first; with
+        `message_ids`, only those of them. `with_tokens`: only replies that can be trained on: not those of a model
+        behind a server, nor those that were stopped, after which a wish still is one."""
+        states = "('done')" if with_tokens else "('done', 'interrupted')"
         condition = (
-            "role = 'assistant' and state = 'done' and turn_type = 'main' and learn = 1 and content != '' "
+            f"role = 'assistant' and state in {states} and turn_type = 'main' and learn = 1 and content != '' "
             f"and chat_id in ({_TEACHING_CHATS})"
         )
         if with_tokens:
