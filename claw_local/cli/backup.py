@@ -11,7 +11,7 @@ import typer
 
 from ..errors import UsageError
 from .common import JSON_OPTION, harmless, plain, print_json, size
-from .progress import bar
+from .waiting import bar
 
 
 def backup(

@@ -9,7 +9,7 @@ import typer
 from ..errors import AdapterError, NotFoundError
 from . import complete
 from .common import JSON_OPTION, harmless, print_json, size
-from .progress import bar
+from .waiting import bar
 
 MODEL_OPTION = typer.Option(
     None, "--model", help="The model the adapter was made for.", autocompletion=complete.model_names

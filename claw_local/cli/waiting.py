@@ -8,10 +8,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def fractions(words: str, *, quiet: bool) -> Iterator[Callable[[float, str], None]]:
-    """A bar for what tells the share that is done, and in a few words what is being done."""
+def bar(*, quiet: bool, words: str = "beginning") -> Iterator[Callable[[str, float], None]]:
+    """A progress bar, which the function it gives moves: (what is being done, the share done). None is shown when
+    `quiet`, or where no terminal is."""
     if quiet or not sys.stderr.isatty():
-        yield lambda fraction, detail: None
+        yield lambda words, fraction: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
@@ -20,7 +21,14 @@ def fractions(words: str, *, quiet: bool) -> Iterator[Callable[[float, str], Non
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(words, total=1.0)
-        yield lambda fraction, detail: bars.update(task, completed=fraction, description=f"{words}: {detail}")
+        yield lambda words, fraction: bars.update(task, completed=fraction, description=words)
+
+
+@contextmanager
+def fractions(words: str, *, quiet: bool) -> Iterator[Callable[[float, str], None]]:
+    """The same, of one thing whose parts are told behind its name."""
+    with bar(quiet=quiet, words=words) as show:
+        yield lambda fraction, detail: show(f"{words}: {detail}", fraction)
 
 
 @contextmanager
