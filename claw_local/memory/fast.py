@@ -92,6 +92,8 @@ def remember(store: Store, new: Hint) -> list[Hint]:
         if old.state != "dropped" and old.id != new.id
         if old.scope == new.scope and (new.scope != "chat" or old.chat_id == new.chat_id)
     ]
+    if any(old.state == "active" and _words(old.text) == _words(new.text) for old in others):
+        return [store.hints.set_state(new.id, "dropped")]  # Said once more in the same words: it stands already.
     replaced = [old for old in others if replaces(new.text, old.text)]
     if not replaced and any(old.state == "active" and _says_all_of(old.text, new.text) for old in others):
         replaced = [new]

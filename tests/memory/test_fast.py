@@ -68,3 +68,11 @@ def test_a_hint_for_one_turn_replaces_nothing(home: Paths) -> None:
     store.hints.add("Don't use lists.")
     new = store.hints.add("Don't use lists.", scope="turn")
     assert remember(store, new) == []
+
+
+def test_the_same_wish_in_the_same_words_leaves_the_first_as_it_is(home: Paths) -> None:
+    store = Store(home)
+    first = store.hints.add("No lists, please.", scope="everywhere")
+    again = store.hints.add("no lists please", scope="everywhere")
+    assert [hint.id for hint in remember(store, again)] == [again.id]
+    assert [hint.id for hint in store.hints.list()] == [first.id]
