@@ -127,18 +127,19 @@ async def test_keys_typed_while_a_hundred_tokens_a_second_stream_all_arrive(
     async with app.run_test(size=(80, 24)) as pilot:
         await send(pilot, app, "hi")
         await until(pilot, lambda: app.main.live and app.main.live.text)
-        typed, worst = "", 0.0
+        typed, took = "", list[float]()
         while app.main.sending:
             letter = "abcdefghij"[len(typed) % 10]
             typed += letter
             started = time.thread_time()
             app.post_message(events.Key(letter, letter))
             await pilot.pause(0.02)
-            worst = max(worst, time.thread_time() - started)
+            took.append(time.thread_time() - started)
         await pilot.pause()
         assert len(typed) > 20
         assert app.main.composer.text == typed
-        assert worst < 0.5
+        # The first line of code loads what colours it: one key may wait for that, the others must not.
+        assert sorted(took)[int(0.95 * len(took))] < 0.2 and max(took) < 2.0
         bubble = app.main.transcript.replies()[0]
         assert bubble.body.source == bubble.raw == text
         assert len(bubble.body.codes) == 1
