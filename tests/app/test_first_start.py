@@ -195,3 +195,15 @@ async def test_the_help_lists_every_key_and_mark_and_searches(app: ClawApp, unti
         assert "press it twice" in str(shown.render()) and "Attach" not in str(shown.render())
         await pilot.press("escape")
         assert app.focused is app.main.composer
+
+
+async def test_models_that_are_found_while_the_steps_are_taken_down_are_no_harm(
+    app: ClawApp, models: FoundHere, until: Until
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.query("#welcome-models"))
+        welcome = app.main.query_one(Welcome)
+        await welcome.query_one("#welcome-models").remove()
+        assert welcome.has_steps
+        welcome.show_models(models.list(), [])
+        assert app.is_running

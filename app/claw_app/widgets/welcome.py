@@ -130,13 +130,13 @@ class Welcome(Vertical):
 
     def show_models(self, found: Sequence[FoundModel], worth: Sequence[Recommended]) -> None:
         """Offer the models that are here, the one in use first, and those worth fetching."""
-        if not self.has_steps:
+        listed = next(iter(self.query("#welcome-models").results(OptionList)), None)
+        if listed is None:  # The steps were hidden, or are being taken down this moment.
             return
         here = sorted(found, key=lambda model: not model.in_use)[:LISTED]
         have = {model.path.name.lower() for model in found if model.path is not None}
         fetch = [model for model in worth if model.file.lower() not in have][: LISTED // 2]
         self._models = [*here, *fetch]
-        listed = self.query_one("#welcome-models", OptionList)
         listed.set_options([Option(_model_line(model)) for model in self._models])
         listed.display = bool(self._models)
         if any(model.in_use for model in here):
