@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import anyio
 from fastapi import APIRouter, Request
 from starlette.responses import StreamingResponse
 
-from .asking import Answering, CallPiece, Caller, Ended, Piece, Session, TokenLogprob, ToolCall, Turn
+from .asking import Answering, Caller, CallPiece, Ended, Piece, Session, TokenLogprob, ToolCall, Turn
 from .errors import Invalid, ServeError
 
 
@@ -87,24 +87,29 @@ class Gathering:
 
 async def whole(request: Request, answering: Answering) -> Whole | None:
     """The whole answer; None if the client went away meanwhile, and then nobody reads what is returned."""
-    found: Whole | None = None
 
-    async with anyio.create_task_group() as group:
-
-        async def watch() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            group.cancel_scope.cancel()
-
-        group.start_soon(watch)
+    async def gather() -> Whole:
         gathering = Gathering()
         async for part in answering:
             if isinstance(part, Ended):
-                found = gathering.whole(part)
-            else:
-                gathering.add(part)
-        group.cancel_scope.cancel()
-    return found
+                return gathering.whole(part)
+            gathering.add(part)
+        raise RuntimeError("an answer did not say how it ended")
+
+    work, gone = asyncio.ensure_future(gather()), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+        return work.result() if work.done() else None
+    finally:
+        for task in (work, gone):
+            task.cancel()
+        await asyncio.gather(work, gone, return_exceptions=True)
+        await aclose(answering)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def begun(answering: Answering) -> Answering:
