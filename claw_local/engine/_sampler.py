@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import EngineError
 from ._native import library
-from .base import Logits, Sampling, ShapedSampling
+from .base import FormedSampling, Logits, Noted, Sampling, ShapedSampling
 from .grammar import grammar_of
 
 PENALTY_WINDOW = 64
@@ -55,11 +55,10 @@ class Sampler:
         parameters = lib.llama_sampler_chain_default_params()
         parameters.no_perf = True
         self._chain = chain = lib.llama_sampler_chain_init(parameters)
-        if isinstance(sampling, ShapedSampling) and sampling.schema:
-            grammar = lib.llama_sampler_init_grammar(vocab, grammar_of(sampling.schema).encode(), b"root")
+        if isinstance(sampling, ShapedSampling) and (grammar := _grammar(lib, vocab, sampling)) is not None:
             if not grammar:
                 lib.llama_sampler_free(chain)
-                raise EngineError("llama.cpp cannot keep to the shape that was asked for. Update llama-cpp-python.")
+                raise EngineError("llama.cpp cannot keep to the shape that was asked for. Ask for a simpler one.")
             lib.llama_sampler_chain_add(chain, grammar)
         if sampling.repeat_penalty != 1.0:
             penalties = lib.llama_sampler_init_penalties(n_vocab, PENALTY_WINDOW, sampling.repeat_penalty, 0.0, 0.0)
@@ -111,10 +110,35 @@ class Sampler:
         self._lib.llama_sampler_accept(self._chain, token)
         return token, min(logprob, 0.0)
 
+    @staticmethod
+    def note(logits: Logits, token: int, most: int) -> Noted:
+        """A drawn token under the model itself: logits [V] as they were computed, and the `most` likeliest tokens."""
+        total = _log_sum_exp(logits)
+        top: list[tuple[int, float]] = []
+        if most > 0:
+            likeliest = np.argpartition(logits, -most)[-most:]
+            ordered = likeliest[np.argsort(logits[likeliest])[::-1]]
+            top = [(int(one), float(logits[one]) - total) for one in ordered]
+        return Noted(token, min(float(logits[token]) - total, 0.0), tuple(top))
+
     def close(self) -> None:
         if self._chain:
             self._lib.llama_sampler_free(self._chain)
             self._chain = None
+
+
+def _grammar(lib: Any, vocab: Any, sampling: ShapedSampling) -> Any:
+    """llama.cpp's sampler that keeps to the grammar asked for; None if none is."""
+    formed = sampling if isinstance(sampling, FormedSampling) else None
+    text = formed.grammar if formed and formed.grammar else grammar_of(sampling.schema) if sampling.schema else ""
+    if not text:
+        return None
+    if formed is None or not formed.triggers:
+        return lib.llama_sampler_init_grammar(vocab, text.encode(), b"root")
+    patterns = (ctypes.c_char_p * len(formed.triggers))(*(trigger.encode() for trigger in formed.triggers))
+    return lib.llama_sampler_init_grammar_lazy_patterns(
+        vocab, text.encode(), b"root", patterns, len(formed.triggers), None, 0
+    )
 
 
 def _log_sum_exp(logits: Logits) -> float:

@@ -10,7 +10,7 @@ import time
 from ._native import NativeModel
 from ._sampler import Sampler
 from ._text import StreamText
-from .base import FinishReason, Generation, Logits
+from .base import FinishReason, FormedSampling, Generation, Logits
 
 
 class Writing:
@@ -30,6 +30,7 @@ class Writing:
         self._model = model
         self._started = started
         sampling = generation.sampling
+        self._alternatives = sampling.alternatives if isinstance(sampling, FormedSampling) else -1
         self._most = min(max(1, sampling.max_tokens), limit - len(generation.prompt_ids))
         self._text = StreamText(sampling.stop)
         self._sampler = Sampler(model.n_vocab, sampling, generation.seed, vocab=model.vocab)
@@ -40,6 +41,8 @@ class Writing:
         token, logprob = self._sampler.draw(logits)
         generation.response_ids.append(token)
         generation.logprobs.append(logprob)
+        if self._alternatives >= 0:
+            generation.noted.append(self._sampler.note(logits, token, self._alternatives))
         if len(generation.response_ids) == 1:
             generation.first_token_s = time.perf_counter() - self._started
         if self._model.is_eog(token):

@@ -6,10 +6,10 @@ It must never know about the store, the judge or what is learned.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, TypeGuard
+from typing import Any, Literal, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +20,36 @@ Logits = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
+class Call:
+    """A tool's call as a template takes it. `arguments`: what its JSON holds."""
+
+    name: str
+    arguments: Any
+    id: str = ""
+
+
+@dataclass(frozen=True)
 class Message:
     """One message of a prompt.
 
     `token_ids`, where present, are the tokens the model itself wrote (without the end-of-turn token): they go into the
     prompt as they are, so that nothing the model wrote is ever tokenised again.
+
+    Attributes:
+        calls: what an assistant's message called, for a template that writes calls itself.
+        name, call_id: which tool's result a tool's message is, and of which call.
     """
 
     role: Role
     content: str
     token_ids: tuple[int, ...] = ()
+    calls: tuple[Call, ...] = ()
+    name: str = ""
+    call_id: str = ""
+
+
+ToolText = Mapping[str, Any]
+"""A tool as templates take it: {"type": "function", "function": {"name", "description", "parameters"}}."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +75,32 @@ class ShapedSampling(Sampling):
     """
 
     schema: str = ""
+
+
+@dataclass(frozen=True)
+class FormedSampling(ShapedSampling):
+    """Sampling of a text that keeps to a grammar, or whose tokens are looked at.
+
+    Attributes:
+        grammar: GBNF, its rule `root` being the whole text, or with `triggers` what the text goes on with.
+        triggers: patterns of a whole text so far; the grammar holds from the first group of the first one that
+            matches. Without any it holds from the beginning.
+        alternatives: how many of the likeliest tokens are noted beside each one drawn; -1 notes nothing.
+    """
+
+    grammar: str = ""
+    triggers: tuple[str, ...] = ()
+    alternatives: int = -1
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A token that was drawn, its log-probability in nats under the model itself (before temperature and filters), and
+    the likeliest ones at that place, likeliest first."""
+
+    token: int
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,6 +158,7 @@ class Generation:
         evaluated: prompt tokens that had to be computed (the rest came from the kept KV prefix).
         counted: (prompt, response) tokens as a server counted them, where there are no token ids.
         first_token_s, total_s: seconds from the call.
+        noted: what `FormedSampling.alternatives` asked for, one for each token.
     """
 
     prompt_ids: tuple[int, ...]
@@ -126,6 +173,7 @@ class Generation:
     first_token_s: float = 0.0
     total_s: float = 0.0
     counted: tuple[int, int] = (0, 0)
+    noted: list[Noted] = field(default_factory=list)
 
     @property
     def prompt_tokens(self) -> int:
@@ -173,6 +221,32 @@ class Engine(ChatEngine, Protocol):
         ...
 
     def detokenize(self, token_ids: Sequence[int]) -> str: ...
+
+    def token_bytes(self, token: int) -> bytes:
+        """What a token adds to a text; nothing for a control token."""
+        ...
+
+    @property
+    def chat_template(self) -> str:
+        """The source of the model's own chat template; "" if it has none."""
+        ...
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether that template writes out tools and calls."""
+        ...
+
+    def render_tools(self, messages: Sequence[Message], tools: Sequence[ToolText], *, reserve: int = 0) -> Prompt:
+        """As `render`, with tools that the template offers. Raises EngineError."""
+        ...
+
+    def embed(self, texts: Sequence[Sequence[int]]) -> list[list[float]]:
+        """[N, D] vectors of length 1 of texts in tokens [N] of [T_n]: the mean of the base model's last states.
+
+        Raises:
+            EngineError: a text is empty or longer than the context, or there is not enough memory.
+        """
+        ...
 
     def generate_many(
         self, prompts: Sequence[Sequence[int]], sampling: Sampling, *, cancel: threading.Event | None = None

@@ -22,6 +22,7 @@ import numpy as np
 from ..errors import AdapterError, EngineError
 from ..settings import ModelSettings
 from ._batch import cells, waves, write_together
+from ._embedding import embed
 from ._growing import GrowingContext
 from ._kept import LEAST, KeptSequence, chunks
 from ._native import Adapters, NativeContext, NativeModel, Stopped, Threads, can_use_gpu
@@ -30,7 +31,7 @@ from ._stopping import StopFlag
 from ._threads import FixedThreads, FreeThreads, usable_cores
 from ._turns import Turns
 from ._writing import Writing
-from .base import AdapterSlot, Cancelled, Generation, Logits, Message, ModelInfo, Prompt, Sampling
+from .base import AdapterSlot, Cancelled, Generation, Logits, Message, ModelInfo, Prompt, Sampling, ToolText
 from .models import check_adapter, check_model, model_sha256
 from .prompts import PromptRenderer
 from .template import ChatTemplate, TemplateError
@@ -143,11 +144,43 @@ class LlamaCppEngine:
         with self._reading():
             return self._model.detokenize(token_ids)
 
+    def token_bytes(self, token: int) -> bytes:
+        with self._reading():
+            return self._model.piece(token)
+
+    @property
+    def chat_template(self) -> str:
+        return self._renderer.source
+
+    @property
+    def takes_tools(self) -> bool:
+        with self._reading():
+            return self._renderer.takes_tools
+
     def render(self, messages: Sequence[Message], *, reserve: int = 0) -> Prompt:
         """Apply the model's own chat template; see `Engine.render`. At most half of the context is reserved."""
+        return self.render_tools(messages, (), reserve=reserve)
+
+    def render_tools(self, messages: Sequence[Message], tools: Sequence[ToolText], *, reserve: int = 0) -> Prompt:
+        """The same with tools the template offers; see `Engine.render_tools`."""
         room = self._info.context - min(max(1, reserve), self._info.context // 2)
         with self._reading():
-            return self._renderer.render(messages, room)
+            return self._renderer.render(messages, room, tools)
+
+    def embed(self, texts: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Vectors of texts; see `Engine.embed`. Each text takes a turn of its own, after replies that wait."""
+        return [self._embed_one(text) for text in texts]
+
+    def _embed_one(self, text: Sequence[int]) -> list[float]:
+        if not text or len(text) > self._info.context:
+            raise EngineError(f"A text to embed has 1 to {self._info.context} tokens, not {len(text)}. Cut it up.")
+        who = object()
+        try:
+            self._turns.take(who)
+            with self._computing():
+                return embed(self._model, text, threads=self._threads.now())
+        finally:
+            self._turns.leave(who)
 
     # Replies
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from ..errors import EngineError
-from .base import Message, Prompt
+from .base import Message, Prompt, ToolText
 from .template import ChatTemplate, TemplateError
 
 _DROP_BLOCK = 4
@@ -41,9 +41,31 @@ class PromptRenderer:
         self._tokens = tokens
         self._nonce = secrets.token_hex(8)
         self._takes_system: bool | None = None
+        self._takes_tools: bool | None = None
+        self._tools: list[Any] = []
 
-    def render(self, messages: Sequence[Message], room: int) -> Prompt:
-        """The prompt for `messages`, at most `room` tokens long; the oldest turns give way.
+    @property
+    def source(self) -> str:
+        """The template's own text; "" for a model without one."""
+        return self._template.source
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the template writes out tools and calls, and so the model was taught to call some."""
+        if self._takes_tools is None:
+            tool = {"name": self._sentinel(0), "description": "", "parameters": {"type": "object", "properties": {}}}
+            try:
+                text = self._template.render(
+                    [{"role": "user", "content": "x"}], [{"type": "function", "function": tool}]
+                )
+                self._takes_tools = self._sentinel(0) in text
+            except TemplateError:
+                self._takes_tools = False
+        return self._takes_tools
+
+    def render(self, messages: Sequence[Message], room: int, tools: Sequence[ToolText] = ()) -> Prompt:
+        """The prompt for `messages`, at most `room` tokens long; the oldest turns give way. `tools`: what the template
+        offers to call.
 
         The system message and the last message always stay. A turn is a user message with all that answers it. When
         turns have to go, they go until the excess, rounded up to quarters of the room, is gone.
@@ -53,6 +75,7 @@ class PromptRenderer:
         """
         if not messages:
             raise EngineError("There is nothing to answer: the chat has no messages. Write one first.")
+        self._tools = [self._harmless(tool) for tool in tools]
         ids = self._ids(messages)
         if len(ids) <= room:
             return Prompt(tuple(ids))
@@ -111,13 +134,13 @@ class PromptRenderer:
         Both are empty if the template does more with a content than to write it once (or to trim it).
         """
         marked = self._template.render(
-            [{"role": message.role, "content": self._sentinel(index)} for index, message in enumerate(messages)]
+            [self._written(message, self._sentinel(index)) for index, message in enumerate(messages)], self._tools
         )
         pieces = re.split(rf"claw{self._nonce}n(\d+)e", marked)
         parts, order = pieces[::2], [int(number) for number in pieces[1::2]]
         if order != list(range(len(messages))):
             return [], []
-        plain = self._template.render([{"role": message.role, "content": message.content} for message in messages])
+        plain = self._template.render([self._written(message, message.content) for message in messages], self._tools)
         for contents in ([m.content for m in messages], [m.content.strip() for m in messages]):
             if "".join(_interleave(parts, contents)) == plain:
                 return parts, contents
@@ -161,9 +184,37 @@ class PromptRenderer:
     def _plain(self, messages: Sequence[Message]) -> list[int]:
         """For a template that reworks contents: one text, in which control tokens that contents spell are broken up."""
         text = self._template.render(
-            [{"role": message.role, "content": self._broken_up(message.content)} for message in messages]
+            [self._written(message, self._broken_up(message.content)) for message in messages], self._tools
         )
         return self._tokens.tokenize(text, special=True)
+
+    def _written(self, message: Message, content: str) -> dict[str, Any]:
+        """A message as templates take it."""
+        written: dict[str, Any] = {"role": message.role, "content": content}
+        if message.calls:
+            written["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": self._harmless(call.name), "arguments": self._harmless(call.arguments)},
+                }
+                for call in message.calls
+            ]
+        if message.name:
+            written["name"] = self._harmless(message.name)
+        if message.call_id:
+            written["tool_call_id"] = self._harmless(message.call_id)
+        return written
+
+    def _harmless(self, value: Any) -> Any:
+        """JSON that templates write out among their own text, without control tokens in any text of it."""
+        if isinstance(value, str):
+            return self._broken_up(value)
+        if isinstance(value, Mapping):
+            return {self._broken_up(str(name)): self._harmless(part) for name, part in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._harmless(part) for part in value]
+        return value
 
     def _broken_up(self, content: str) -> str:
         while controls := self._controls(content):

@@ -67,13 +67,14 @@ class ChatTemplate:
         environment.filters["tojson"] = _tojson
         environment.globals.update(raise_exception=_raise_exception, strftime_now=_strftime_now)
         self._texts = {"bos_token": bos, "eos_token": eos}
+        self.source = source or ""
         try:
             self._template = environment.from_string(source or CHATML)
         except jinja2.TemplateError as error:
             raise TemplateError(str(error)) from error
 
-    def render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The chat as text, ending where the assistant begins to write.
+    def render(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> str:
+        """The chat as text, ending where the assistant begins to write. `tools`: what it may call.
 
         Raises:
             TemplateError: the template refuses the messages, or fails.
@@ -82,7 +83,7 @@ class ChatTemplate:
             return self._template.render(
                 messages=[dict(message) for message in messages],
                 add_generation_prompt=True,
-                tools=None,
+                tools=list(tools) or None,
                 documents=None,
                 **self._texts,
             )

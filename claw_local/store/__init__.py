@@ -13,6 +13,7 @@ from .learning import Adapters, Flags, Runs, Samples
 from .messages import Messages
 from .records import AdapterRecord, Chat, Hint, Run, SampleRecord, Signal, StoredMessage
 from .search import Search
+from .served import Keys, Sessions
 from .signals import Hints, Signals
 from .trees import Trees
 
@@ -42,6 +43,8 @@ class Store:
         self.flags = Flags(self.database)
         self.exams = Exams(self.database)
         self.search = Search(self.database)
+        self.keys = Keys(self.database)
+        self.sessions = Sessions(self.database)
         self.trees = Trees(self.database)
         self.messages.recover()
 

@@ -256,6 +256,26 @@ def m009_chat_adapter(db: Database) -> None:
     db.table("chats").add_column("adapter_id", int)
 
 
+def m010_served(db: Database) -> None:
+    # Programs that ask over HTTP: their keys (hashes only), their sessions, and the fingerprints by which a message is
+    # known again in the history that a client repeats.
+    db.execute(
+        "create table served_keys (id integer primary key autoincrement, name text not null unique, "
+        "hash text not null unique, learn integer not null, created_at text not null, used_at text not null)"
+    )
+    db.execute(
+        "create table sessions (chat_id integer primary key references chats (id) on delete cascade, "
+        "key_id integer not null, name text not null, last_at text not null, ended integer not null)"
+    )
+    db.execute("create index sessions_named on sessions (key_id, name)")
+    db.execute(
+        "create table session_prints (key_id integer not null, print text not null, "
+        "message_id integer not null references messages (id) on delete cascade, "
+        "primary key (key_id, print, message_id)) without rowid"
+    )
+    db.execute("create index session_prints_message on session_prints (message_id)")
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_chats,
     m002_signals,
@@ -266,4 +286,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m007_numbers_for_good,
     m008_exams,
     m009_chat_adapter,
+    m010_served,
 )

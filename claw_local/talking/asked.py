@@ -1,4 +1,7 @@
-"""What another program asks and what it gets, in no API's own form. It must never know about HTTP, nor how an answer is made."""
+"""What another program asks and what it gets, in no API's own form.
+
+It must never know about HTTP, nor how an answer is made.
+"""
 
 from __future__ import annotations
 
