@@ -21,7 +21,7 @@ IDLE_H = 24.0
 
 @dataclass(frozen=True)
 class Line:
-    """One message of a history, apart from system prompts. `calls`: (name, arguments as JSON text) of an assistant's."""
+    """One message of a history, no system prompt. `calls`: (name, arguments as JSON text) of an assistant's."""
 
     role: str
     text: str
