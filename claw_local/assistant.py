@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .engine.catalog import Models
     from .forgetting import Forgetting
     from .idle.learning import Learning
+    from .talking.serving import Serving
 
 __all__ = ["Adapters", "Answer", "Assistant", "Hints", "Reply", "Why"]
 
@@ -52,6 +53,7 @@ class Assistant(Comparing, Reasons, Titles):
         super().__init__(paths, settings, model, store=store, engines=engines)
         self.adapters = Adapters(self)
         self.hints = Hints(self)
+        self._serving: Serving | None = None
         self._judge.listen(self._watch)
 
     @classmethod
@@ -167,6 +169,15 @@ class Assistant(Comparing, Reasons, Titles):
         from .idle.learning import Learning
 
         return Learning(self)
+
+    @property
+    def serving(self) -> Serving:
+        """Answers for other programs. The same object each time."""
+        from .talking.serving import Serving
+
+        if self._serving is None:
+            self._serving = Serving(self)
+        return self._serving
 
     @property
     def forgetting(self) -> Forgetting:

@@ -227,6 +227,16 @@ class Engine(ChatEngine, Protocol):
         ...
 
     @property
+    def vocabulary(self) -> int:
+        """How many tokens there are; ids run from 0."""
+        ...
+
+    @property
+    def begin_token(self) -> int | None:
+        """The token each text begins with; None if there is none."""
+        ...
+
+    @property
     def chat_template(self) -> str:
         """The source of the model's own chat template; "" if it has none."""
         ...

@@ -149,6 +149,14 @@ class LlamaCppEngine:
             return self._model.piece(token)
 
     @property
+    def vocabulary(self) -> int:
+        return self._model.n_vocab
+
+    @property
+    def begin_token(self) -> int | None:
+        return self._model.bos if self._model.adds_bos and self._model.bos >= 0 else None
+
+    @property
     def chat_template(self) -> str:
         return self._renderer.source
 

@@ -22,7 +22,7 @@ def prompt_messages(
     for place, stored in enumerate(answered):
         last = place == len(answered) - 1
         if stored.role == "assistant":
-            messages.append(Message("assistant", stored.content, token_ids=_written(stored, model_sha256)))
+            messages.append(Message("assistant", stored.content, token_ids=written(stored, model_sha256)))
         elif stored.role in ("user", "tool"):
             role: Literal["user", "tool"] = "user" if stored.role == "user" else "tool"
             messages.append(Message(role, with_hints(stored.content, hints) if last else stored.content))
@@ -37,7 +37,8 @@ def _without_unanswered(branch: Sequence[StoredMessage]) -> Iterator[StoredMessa
             yield stored
 
 
-def _written(stored: StoredMessage, model_sha256: str) -> tuple[int, ...]:
+def written(stored: StoredMessage, model_sha256: str) -> tuple[int, ...]:
+    """The tokens of a reply, if that model wrote all of its text."""
     # A reply that a stop string cut short holds more tokens than text: it goes in as text.
     mine = stored.model_sha256 == model_sha256 and not stored.sampling.get("stop")
     return stored.response_ids if mine else ()

@@ -17,11 +17,13 @@ from .records import MessageState, StoredMessage, TurnType
 from .rows import TEACHING, Teaching, message_of, pack_floats, pack_ints, to_column
 
 if TYPE_CHECKING:
-    from ..engine.base import Generation
+    from ..engine.base import Generation, Sampling
 
 LONGEST_SAID = 20_000
 """Characters; a message longer than that is no line to call back and change."""
 
+_FORMS = ("schema", "grammar", "triggers", "alternatives")
+"""What a text had to keep to may be larger than the text; it is not kept."""
 _TEACHING_CHATS = "select id from chats where learn = 1 and deleted_at = ''"
 
 
@@ -116,7 +118,7 @@ class Messages:
                     "prompt_ids": pack_ints(generation.prompt_ids),
                     "response_ids": pack_ints(generation.response_ids),
                     "logprobs": pack_floats(generation.logprobs),
-                    "sampling": json.dumps({**asdict(generation.sampling), "seed": generation.seed}),
+                    "sampling": json.dumps({**_drawn(generation.sampling), "seed": generation.seed}),
                     "timings": json.dumps(timings),
                     "finish_reason": generation.finish_reason,
                     "writer": "",
@@ -235,6 +237,14 @@ class Messages:
             )
             return [message_of(row) for row in rows]
 
+    def answers(self, question_id: int) -> list[StoredMessage]:
+        """The main-line replies to a message, oldest first."""
+        with self._database.read() as db:
+            rows = db.table("messages").rows_where(
+                "parent_id = ? and role = 'assistant' and turn_type = 'main'", [question_id], order_by="id"
+            )
+            return [message_of(row) for row in rows]
+
     def siblings(self, message_id: int) -> list[StoredMessage]:
         """The other messages with the same parent: regenerated or edited versions, oldest first. First messages of a
         chat are siblings too."""
@@ -307,3 +317,7 @@ class Messages:
         with self._database.write() as db:
             db.execute(f"update messages set learn = 1 where learn = 0 and chat_id in ({_TEACHING_CHATS})")
         return count
+
+
+def _drawn(sampling: Sampling) -> dict[str, Any]:
+    return {name: value for name, value in asdict(sampling).items() if name not in _FORMS}

@@ -114,7 +114,7 @@ def messages(said: Sequence[Said], form: Form) -> list[Message]:
             calls = tuple(Call(call.name, _object(call.arguments), call.id) for call in one.calls)
             made.append(Message("assistant", one.content, calls=calls))
         elif one.calls:
-            written = "\n".join(_in_text(call) for call in one.calls)
+            written = "\n".join(in_text(call) for call in one.calls)
             made.append(Message("assistant", f"{one.content}\n{written}".strip()))
         else:
             made.append(Message(one.role, one.content))
@@ -128,7 +128,8 @@ def with_system(made: Sequence[Message], more: str) -> list[Message]:
     return [Message("system", more), *made]
 
 
-def _in_text(call: ToolCall) -> str:
+def in_text(call: ToolCall) -> str:
+    """A call as JSON."""
     return json.dumps({"name": call.name, "arguments": _object(call.arguments)}, ensure_ascii=False)
 
 
@@ -161,6 +162,19 @@ def grammar(tools: Sequence[Tool], form: Form, *, parallel: bool) -> str:
         one = f'{json.dumps(form.opens)} "\\n"? {one} "\\n"? {json.dumps(form.closes)}'
     more = f' ("\\n" {one}){{0,{MOST_CALLS - 1}}}' if parallel else ""
     return f"root ::= {one}{more}\n{rules}"
+
+
+def schema(tools: Sequence[Tool], form: Form, other: str = "") -> str:
+    """JSON Schema, in text, of one call of these tools, or of a text of another shape.
+
+    Raises:
+        EngineError: the other shape is no JSON Schema.
+    """
+    shapes = [_shape(tool, form) for tool in tools]
+    if other:
+        shape = json.loads(other)
+        shapes.append(_inlined(shape, shape, 0))
+    return json.dumps({"anyOf": shapes})
 
 
 def triggers(form: Form) -> tuple[str, ...]:

@@ -1,0 +1,147 @@
+"""From what a program asks to what an engine takes: the prompt, and the form the reply has to keep to.
+
+It must never know about the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from ..engine.base import ChatEngine, Engine, FormedSampling, Message, Prompt, Sampling, has_tokens
+from ..errors import EngineError
+from ..memory.fast import with_hints
+from ..memory.prompt import written
+from ..store import StoredMessage
+from . import calling
+from .asked import Asked, CannotAnswer, Tool, TooLong
+
+
+@dataclass(frozen=True)
+class Formed:
+    """How a reply is drawn.
+
+    Attributes:
+        form: how calls are written.
+        tools: what may be called.
+        bound: whether all of it has to keep to a form, so that its words are not quite the model's own.
+    """
+
+    sampling: Sampling
+    form: calling.Form
+    tools: tuple[Tool, ...] = ()
+    bound: bool = False
+
+
+def form(engine: ChatEngine, asked: Asked, sampling: Sampling) -> Formed:
+    """How to draw, and in which form.
+
+    Raises:
+        CannotAnswer: a tool is named that there is not, or the engine cannot.
+    """
+    tools = _allowed(asked)
+    if asked.logprobs is not None and not has_tokens(engine):
+        raise CannotAnswer("What answers here is behind a server, which tells no likelihoods.", field="logprobs")
+    form = calling.IN_WORDS
+    if asked.tools and has_tokens(engine):
+        form = calling.form_of(engine.chat_template, engine.takes_tools)
+    if not tools and not asked.shape and asked.logprobs is None:
+        return Formed(sampling, form)
+    forced = bool(tools) and asked.choice != "auto"
+    schema = grammar = ""
+    triggers: tuple[str, ...] = ()
+    if tools and asked.shape and not forced:
+        # A call, or an answer of that shape: both are JSON, and a call stands without a mark then.
+        form = replace(form, opens="", closes="", listed=False)
+        schema = calling.schema(tools, form, asked.shape)
+    elif tools and not has_tokens(engine):
+        schema = calling.schema(tools, form) if forced else ""
+    elif tools:
+        grammar = calling.grammar(tools, form, parallel=asked.parallel)
+        triggers = () if forced else calling.triggers(form)
+    else:
+        schema = asked.shape
+    formed = FormedSampling(
+        **asdict(sampling),
+        schema=schema,
+        grammar=grammar,
+        triggers=triggers,
+        alternatives=-1 if asked.logprobs is None else asked.logprobs,
+    )
+    return Formed(formed, form, tools, bound=bool(schema or grammar) and not triggers)
+
+
+def prompt(
+    engine: ChatEngine, asked: Asked, formed: Formed, replies: Sequence[StoredMessage | None], hints: Sequence[str]
+) -> Prompt:
+    """The prompt of a request.
+
+    Args:
+        replies: for its first messages, apart from system prompts, what is stored of each, if anything is.
+        hints: wishes that stand at the end of the person's last message.
+
+    Raises:
+        TooLong: it does not fit. CannotAnswer: there is nothing to answer, or the engine cannot.
+    """
+    try:
+        if asked.prompt is not None or asked.prompt_ids:
+            return _raw(engine, asked)
+        made = calling.messages(asked.messages, formed.form)
+        if all(message.role == "system" for message in made):
+            raise CannotAnswer("There is no message to answer.", field="messages")
+        _put_tokens(made, replies, engine.info.sha256)
+        last = max((n for n, message in enumerate(made) if message.role == "user"), default=-1)
+        if hints and last >= 0:
+            made[last] = replace(made[last], content=with_hints(made[last].content, hints))
+        if formed.tools and not formed.form.own:
+            made = calling.with_system(made, calling.in_words(formed.tools, asked.choice))
+        reserve = min(formed.sampling.max_tokens, engine.info.context // 4)
+        if formed.form.own and has_tokens(engine):
+            return engine.render_tools(made, calling.tool_texts(formed.tools), reserve=reserve)
+        return engine.render(made, reserve=reserve)
+    except EngineError as error:
+        raise TooLong(str(error), field="messages") from error
+
+
+def check_ids(engine: Engine, token_ids: Sequence[int], field: str) -> None:
+    """Raises CannotAnswer: these are no tokens of the model's."""
+    if any(not 0 <= token < engine.vocabulary for token in token_ids):
+        raise CannotAnswer(f"There are tokens in {field} that this model does not have.", field=field)
+
+
+def _allowed(asked: Asked) -> tuple[Tool, ...]:
+    """The tools that may be called. Raises CannotAnswer: the one named is not there."""
+    if asked.choice == "none":
+        return ()
+    if asked.choice in ("auto", "required"):
+        if asked.choice == "required" and not asked.tools:
+            raise CannotAnswer("A call is required, and no tools are given.", field="tool_choice")
+        return asked.tools
+    named = tuple(tool for tool in asked.tools if tool.name == asked.choice)
+    if not named:
+        raise CannotAnswer(f"There is no tool called {asked.choice[:80]!r} in tools.", field="tool_choice")
+    return named
+
+
+def _raw(engine: ChatEngine, asked: Asked) -> Prompt:
+    """A text to go on with as it is. Control tokens written out in it count as such: it is the program's own."""
+    if not has_tokens(engine):
+        raise CannotAnswer("What answers here is behind a server and only takes chats.", field="prompt")
+    check_ids(engine, asked.prompt_ids, "prompt")
+    ids = [*asked.prompt_ids, *engine.tokenize(asked.prompt or "", special=True)]
+    begin = engine.begin_token
+    if begin is not None and ids[:1] != [begin]:
+        ids.insert(0, begin)
+    if not ids:
+        raise CannotAnswer("The prompt is empty. Give at least one word.", field="prompt")
+    if len(ids) >= engine.info.context:
+        raise TooLong(f"The prompt has {len(ids)} tokens, and the model takes {engine.info.context}.", field="prompt")
+    return Prompt(tuple(ids))
+
+
+def _put_tokens(made: list[Message], replies: Sequence[StoredMessage | None], sha256: str) -> None:
+    """What this model wrote goes in as the very tokens it wrote."""
+    first = len(made) - sum(message.role != "system" for message in made)
+    for index, reply in enumerate(replies):
+        if reply is not None and reply.role == "assistant" and sha256 and (tokens := written(reply, sha256)):
+            made[first + index] = Message("assistant", reply.content, token_ids=tokens)

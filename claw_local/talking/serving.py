@@ -1,0 +1,344 @@
+"""Answers for other programs: the same model, adapters, hints and store as in our own chats, whole histories at a time.
+
+It must never know about HTTP, nor wait for anyone: who may ask, and when, others decide.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ..adapters.registry import AdapterChoice, slots
+from ..engine.base import ChatEngine, Generation, Noted, Prompt, Sampling, has_tokens
+from ..engine.estimate import tokens_in
+from ..engine.pool import Lease
+from ..errors import NotFoundError
+from ..reply import Draft, Reply
+from ..signals.sessions import NOWHERE, Line, Place
+from ..store import AdapterRecord, Chat, Hint, Signal
+from . import forming
+from .asked import (
+    Asked,
+    Caller,
+    CallPiece,
+    CannotAnswer,
+    Embedded,
+    Ended,
+    Offered,
+    Piece,
+    TokenLogprob,
+    TooLong,
+)
+from .call_reader import CallReader
+from .keeping import Keeping, Kept, is_aside
+from .offering import Offering
+
+if TYPE_CHECKING:
+    from ..assistant import Assistant
+
+Write = Callable[
+    [ChatEngine, Prompt, Sampling, AdapterRecord | None, str, threading.Event], tuple[Generation, Iterator[str]]
+]
+"""Begins a reply: engine, prompt, sampling, adapter (None: the base), who asks, what stops it -> as `generate`."""
+
+LONGEST_TEXT = 8192
+_NOBODY = Chat(0, "", "", "", False, False, None, "", "")
+
+
+def one_at_a_time(assistant: Assistant) -> Write:
+    """Replies one after the other, as the engine orders them."""
+
+    def write(
+        engine: ChatEngine,
+        prompt: Prompt,
+        sampling: Sampling,
+        adapter: AdapterRecord | None,
+        asker: str,
+        cancel: threading.Event,
+    ) -> tuple[Generation, Iterator[str]]:
+        with assistant._beginning:
+            if has_tokens(engine):
+                engine.set_adapters(slots(adapter))
+            return engine.generate(prompt, sampling, cancel=cancel)
+
+    return write
+
+
+@dataclass
+class _Made:
+    """All that is known of a reply before it begins."""
+
+    engine: ChatEngine
+    prompt: Prompt
+    sampling: Sampling
+    adapter: AdapterRecord | None
+    hints: list[Hint]
+    reader: CallReader | None
+    place: Place
+    bound: bool
+
+
+class Serving:
+    """`assistant.serving`: answers for other programs. Each method may be called from any thread.
+
+    Attributes:
+        write: how a reply is begun; whoever writes several together puts their own in its place.
+    """
+
+    def __init__(self, assistant: Assistant) -> None:
+        self._assistant = assistant
+        self._store = assistant.store
+        self._offering = Offering(assistant)
+        self._keeping = Keeping(assistant)
+        self.write: Write = one_at_a_time(assistant)
+
+    # Asking
+
+    def models(self) -> list[Offered]:
+        """What can be asked for, what is in use first. Raises ModelError."""
+        return self._offering.models()
+
+    def answer(self, asked: Asked, cancel: threading.Event) -> Generator[Piece | Ended]:
+        """Answer; `cancel` from any thread, or closing this, ends it within a token.
+
+        Raises:
+            CannotAnswer: it cannot be answered as it is. NotFoundError: no such model.
+            ModelError, EngineError, AdapterError, StoreError: it failed here.
+        """
+        started = time.perf_counter()
+        choice = self._offering.choose(asked.model)
+        aside = is_aside(asked)
+        lease = self._assistant._engines.lease(self._assistant._source(""))
+        try:
+            made = self._make(lease.engine, asked, choice, aside)
+            kept = self._keep(asked, made, aside)
+        except BaseException:
+            lease.release()
+            raise
+        yield from self._written(asked, made, kept, lease, cancel, started)
+
+    def count(self, asked: Asked) -> int:
+        """How many tokens its prompt has. Raises as `answer`."""
+        choice = self._offering.choose(asked.model)
+        with self._assistant._engines.using(self._assistant._source("")) as engine:
+            prompt = self._make(engine, asked, choice, is_aside(asked)).prompt
+        if prompt.token_ids:
+            return len(prompt.token_ids)
+        return sum(tokens_in(message.content) for message in prompt.messages)
+
+    def embed(self, model: str, texts: Sequence[str | Sequence[int]]) -> Embedded:
+        """One vector a text. Raises as `answer`."""
+        self._offering.choose(model)
+        with self._assistant._engines.using(self._assistant._source("")) as engine:
+            if not has_tokens(engine):
+                raise CannotAnswer("What answers here is behind a server, which gives no vectors.", field="model")
+            tokens = [engine.tokenize(text) if isinstance(text, str) else list(text) for text in texts]
+            longest = min(engine.info.context, LONGEST_TEXT)
+            for one in tokens:
+                if not 0 < len(one) <= longest:
+                    raise TooLong(f"A text has 1 to {longest} tokens here, not {len(one)}. Cut it up.", field="input")
+                forming.check_ids(engine, one, "input")
+            vectors = tuple(tuple(vector) for vector in engine.embed(tokens))
+        return Embedded(vectors, sum(map(len, tokens)), self._offering.base())
+
+    def detokenize(self, token_ids: Sequence[int]) -> str:
+        """Raises CannotAnswer: these are no tokens of the model's."""
+        with self._assistant._engines.using(self._assistant._source("")) as engine:
+            if not has_tokens(engine):
+                raise CannotAnswer("What answers here is behind a server, whose tokens nobody here sees.")
+            forming.check_ids(engine, token_ids, "context")
+            return engine.detokenize(token_ids)
+
+    def feedback(
+        self,
+        caller: Caller,
+        message_id: int,
+        verdict: Literal["good", "bad"] | None = None,
+        *,
+        hint: str | None = None,
+        edit: str | None = None,
+    ) -> Signal:
+        """What the person says outright about a reply of this caller's.
+
+        Raises:
+            NotFoundError: the caller has no such message. CannotAnswer: what it says may not teach.
+            UsageError: nothing was said about it.
+        """
+        missing = NotFoundError(f"There is no message {message_id} of yours.")
+        try:
+            message = self._store.messages.get(message_id)
+        except NotFoundError:
+            raise missing from None
+        if self._store.sessions.key_of(message.chat_id) != caller.key or message.role != "assistant":
+            raise missing
+        if not caller.learn:
+            raise CannotAnswer("What comes with this key does not teach. Its owner can switch that on.")
+        return self._assistant.feedback(message_id, verdict, hint=hint, edit=edit)
+
+    # Before the first word
+
+    def _make(self, engine: ChatEngine, asked: Asked, choice: AdapterChoice, aside: bool) -> _Made:
+        adapter = self._assistant.adapters.choose_for(_NOBODY, engine.info.sha256, choice)
+        changes = {name: value for name, value in asdict(asked.drawn).items() if value not in (None, ())}
+        formed = forming.form(engine, asked, self._assistant.default_sampling(**changes))
+        kept = asked.caller.learn and not aside
+        place = self._keeping.place(asked) if kept else NOWHERE
+        hints: list[Hint] = []
+        if kept and not formed.bound and choice != "base":
+            hints = self._assistant._active_hints(engine, place.chat_id or 0, adapter)
+        known = {message.id: message for message in self._store.messages.some([one for one in place.ids if one])}
+        replies = [known.get(identity) for identity in place.ids]
+        prompt = forming.prompt(engine, asked, formed, replies, [hint.text for hint in hints])
+        reader = CallReader(formed.form) if formed.tools else None
+        return _Made(engine, prompt, formed.sampling, adapter, hints, reader, place, formed.bound)
+
+    def _keep(self, asked: Asked, made: _Made, aside: bool) -> Kept | None:
+        if not asked.caller.learn:
+            return None
+        if aside:
+            return self._keeping.put_aside(asked)
+        kept = self._keeping.put(asked, made.place, bound=made.bound)
+        self._store.messages.describe(
+            kept.reply_id,
+            model=made.engine.info.name,
+            model_sha256=made.engine.info.sha256,
+            adapter_id=made.adapter.id if made.adapter else 0,
+            hint_ids=[hint.id for hint in made.hints],
+            system="\n\n".join(one.content for one in asked.messages if one.role == "system"),
+        )
+        if made.hints:
+            self._store.hints.count_use([hint.id for hint in made.hints])
+        return kept
+
+    # Word by word
+
+    def _written(
+        self, asked: Asked, made: _Made, kept: Kept | None, lease: Lease, cancel: threading.Event, started: float
+    ) -> Generator[Piece | Ended]:
+        generations: list[Generation] = []
+
+        def begin(stop: threading.Event) -> tuple[Generation, Iterator[str]]:
+            asker = f"{asked.caller.key}:{asked.caller.address}"
+            generation, pieces = self.write(made.engine, made.prompt, made.sampling, made.adapter, asker, stop)
+            generations.append(generation)
+            return generation, pieces
+
+        pieces = self._kept(begin, made, kept, lease, cancel) if kept else _unkept(begin, lease, cancel)
+        said: list[str] = []
+        told = noted = 0
+        nonce = _nonce(kept)
+        try:
+            for text in pieces:
+                words = made.reader.push(text) if made.reader else text
+                said.append(words)
+                fresh = generations[0].noted[noted:]
+                noted += len(fresh)
+                logprobs = _logprobs(made.engine, fresh)
+                if words or logprobs:
+                    yield Piece(words, logprobs=logprobs)
+                calls = made.reader.calls if made.reader else []
+                for index, (name, arguments) in enumerate(calls[told:], start=told):
+                    yield Piece(call=CallPiece(index, f"call_{nonce}{index}", name, arguments))
+                told = len(calls)
+        finally:
+            pieces.close()
+        generation = generations[0]
+        rest = made.reader.finish() if made.reader else ""
+        logprobs = _logprobs(made.engine, generation.noted[noted:])
+        if rest or logprobs:
+            said.append(rest)
+            yield Piece(rest, logprobs=logprobs)
+        calls = made.reader.calls if made.reader else []
+        if kept:
+            self._keeping.finished(asked, kept, Line("assistant", "".join(said), tuple(calls)))
+        finish = generation.finish_reason
+        yield Ended(
+            "tool_calls" if calls and finish != "cancelled" else finish,
+            stopped_by=_stopped_by(made.engine, generation),
+            model=self._offering.shown(made.adapter),
+            message_id=kept.reply_id if kept else 0,
+            session_id=asked.session.id,
+            prompt_tokens=generation.prompt_tokens,
+            cached_tokens=max(0, len(generation.prompt_ids) - generation.evaluated),
+            completion_tokens=generation.completion_tokens,
+            prompt_ids=generation.prompt_ids,
+            response_ids=tuple(generation.response_ids),
+            load_s=lease.load_s,
+            prompt_s=generation.first_token_s,
+            total_s=time.perf_counter() - started,
+        )
+
+    def _kept(
+        self,
+        begin: Callable[[threading.Event], tuple[Generation, Iterator[str]]],
+        made: _Made,
+        kept: Kept,
+        lease: Lease,
+        cancel: threading.Event,
+    ) -> Generator[str]:
+        draft = Draft(
+            model=made.engine.info.name,
+            begin=begin,
+            release=lease.release,
+            adapter_id=made.adapter.id if made.adapter else 0,
+            hints=tuple(hint.text for hint in made.hints),
+            load_s=lease.load_s,
+        )
+        reply = Reply(
+            self._store,
+            chat_id=kept.chat_id,
+            user_message_id=kept.user_id,
+            message_id=kept.reply_id,
+            prepare=lambda: draft,
+            begun=kept.begun,
+            cancel=cancel,
+        )
+        try:
+            yield from reply
+        finally:
+            reply.close()
+
+
+def _unkept(
+    begin: Callable[[threading.Event], tuple[Generation, Iterator[str]]], lease: Lease, cancel: threading.Event
+) -> Generator[str]:
+    try:
+        _, pieces = begin(cancel)
+        try:
+            yield from pieces
+        finally:
+            if isinstance(pieces, Generator):
+                pieces.close()
+    finally:
+        lease.release()
+
+
+def _logprobs(engine: ChatEngine, noted: Sequence[Noted]) -> tuple[TokenLogprob, ...]:
+    """What was noted of tokens, in text; tokens that add nothing to it, as the end of the turn does, are left out."""
+    if not noted or not has_tokens(engine):
+        return ()
+    found = []
+    for one in noted:
+        raw = engine.token_bytes(one.token)
+        if raw:
+            top = tuple((engine.token_bytes(token).decode("utf-8", "replace"), value) for token, value in one.top)
+            found.append(TokenLogprob(raw.decode("utf-8", "replace"), raw, one.logprob, top))
+    return tuple(found)
+
+
+def _stopped_by(engine: ChatEngine, generation: Generation) -> str:
+    """The stop text that ended a reply; "" if none did."""
+    stops = generation.sampling.stop
+    if not stops or generation.finish_reason != "stop" or not has_tokens(engine):
+        return ""
+    written = b"".join(engine.token_bytes(token) for token in generation.response_ids).decode("utf-8", "replace")
+    places = {stop: place for stop in stops if (place := written.find(stop)) >= 0}
+    return min(places, key=lambda stop: places[stop]) if places else ""
+
+
+def _nonce(kept: Kept | None) -> str:
+    return f"{kept.reply_id}_" if kept else secrets.token_hex(6)
