@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import EngineError
 from ._native import library
 from .base import FormedSampling, Logits, Noted, Sampling, ShapedSampling
-from .grammar import grammar_of
+from .grammar import ShapeError, grammar_of
 
 PENALTY_WINDOW = 64
 """The repeat penalty looks at this many last tokens *of the reply*. The prompt does not count: it is full of the
@@ -58,7 +58,7 @@ class Sampler:
         if isinstance(sampling, ShapedSampling) and (grammar := _grammar(lib, vocab, sampling)) is not None:
             if not grammar:
                 lib.llama_sampler_free(chain)
-                raise EngineError("llama.cpp cannot keep to the shape that was asked for. Ask for a simpler one.")
+                raise ShapeError("llama.cpp cannot keep to the shape that was asked for. Ask for a simpler one.")
             lib.llama_sampler_chain_add(chain, grammar)
         if sampling.repeat_penalty != 1.0:
             penalties = lib.llama_sampler_init_penalties(n_vocab, PENALTY_WINDOW, sampling.repeat_penalty, 0.0, 0.0)

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import StreamingResponse
 
-from .asking import Answering, Caller, CallPiece, Ended, Piece, Session, TokenLogprob, ToolCall, Turn
+from .asking import Answering, Began, Caller, CallPiece, Ended, Piece, Session, TokenLogprob, ToolCall, Turn
 from .errors import Invalid, ServeError
 
 
@@ -63,11 +63,13 @@ class Whole:
 class Gathering:
     """Puts pieces together to the whole."""
 
+    began: Began | None = None
     text: list[str] = field(default_factory=list)
     calls: dict[int, list[CallPiece]] = field(default_factory=dict)
     logprobs: list[TokenLogprob] = field(default_factory=list)
 
     def add(self, piece: Piece) -> None:
+        self.began = self.began or piece.began
         self.text.append(piece.text)
         self.logprobs += piece.logprobs
         if piece.call is not None:

@@ -11,6 +11,7 @@ from typing import Protocol
 from ..talking.asked import (
     ANY_OBJECT,
     Asked,
+    Began,
     Caller,
     CallPiece,
     Drawn,
@@ -32,6 +33,7 @@ __all__ = [
     "ANY_OBJECT",
     "Answering",
     "Asked",
+    "Began",
     "CallPiece",
     "Caller",
     "Drawn",

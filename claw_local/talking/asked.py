@@ -161,12 +161,26 @@ class CallPiece:
 
 
 @dataclass(frozen=True)
+class Began:
+    """What is known once an answer has begun. `model`, `message_id`, `prompt_tokens`: as in `Ended`."""
+
+    model: str
+    message_id: int
+    prompt_tokens: int
+
+
+@dataclass(frozen=True)
 class Piece:
-    """A piece of the answer: text, or a piece of a call. Text pieces are whole characters."""
+    """A piece of the answer: text, or a piece of a call. Text pieces are whole characters.
+
+    Attributes:
+        began: in the first piece of all, which has no text.
+    """
 
     text: str = ""
     call: CallPiece | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
+    began: Began | None = None
 
 
 @dataclass(frozen=True)

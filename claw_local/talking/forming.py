@@ -5,16 +5,27 @@ It must never know about the store.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from ..engine.base import ChatEngine, Engine, FormedSampling, Message, Prompt, Sampling, has_tokens
+from ..engine.grammar import ShapeError, grammar_of
 from ..errors import EngineError
 from ..memory.fast import with_hints
 from ..memory.prompt import written
 from ..store import StoredMessage
 from . import calling
 from .asked import Asked, CannotAnswer, Tool, TooLong
+
+LONGEST_SHAPE = 32_000
+DEEPEST_SHAPE = 40
+MOST_NODES = 4000
+MOST_COUNTED = 400
+SHAPE = "response_format"
+_COUNTED = ("minItems", "maxItems", "minLength", "maxLength")
+_LARGE = re.compile(r"\{\s*\d*\s*,?\s*\d{3,}")
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,8 @@ def form(engine: ChatEngine, asked: Asked, sampling: Sampling) -> Formed:
         form = calling.form_of(engine.chat_template, engine.takes_tools)
     if not tools and not asked.shape and asked.logprobs is None:
         return Formed(sampling, form)
+    for shape in (asked.shape, *(json.dumps(dict(tool.parameters)) for tool in tools)):
+        check_shape(shape)
     forced = bool(tools) and asked.choice != "auto"
     schema = grammar = ""
     triggers: tuple[str, ...] = ()
@@ -61,6 +74,11 @@ def form(engine: ChatEngine, asked: Asked, sampling: Sampling) -> Formed:
         triggers = () if forced else calling.triggers(form)
     else:
         schema = asked.shape
+    if schema and has_tokens(engine):
+        try:
+            grammar_of(schema)
+        except ShapeError as error:
+            raise CannotAnswer(str(error), field=SHAPE) from error
     formed = FormedSampling(
         **asdict(sampling),
         schema=schema,
@@ -101,6 +119,32 @@ def prompt(
         return engine.render(made, reserve=reserve)
     except EngineError as error:
         raise TooLong(str(error), field="messages") from error
+
+
+def check_shape(shape: str) -> None:
+    """See that the grammar of a JSON Schema does not outgrow the machine. Raises CannotAnswer."""
+    if len(shape) > LONGEST_SHAPE:
+        raise CannotAnswer(f"The shape of the answer takes at most {LONGEST_SHAPE} characters.", field=SHAPE)
+    found = json.loads(shape) if shape else {}
+    nodes = [(found, 0)]
+    count = 0
+    while nodes:
+        node, depth = nodes.pop()
+        count += 1
+        if depth > DEEPEST_SHAPE or count > MOST_NODES:
+            raise CannotAnswer("The shape of the answer is too deep or too large. Ask for a simpler one.", field=SHAPE)
+        if isinstance(node, dict):
+            for name, value in node.items():
+                number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                if name in _COUNTED and number and not 0 <= value <= MOST_COUNTED:
+                    raise CannotAnswer(f"{name} is at most {MOST_COUNTED} here.", field=SHAPE)
+                if name == "pattern" and isinstance(value, str) and (len(value) > 200 or _LARGE.search(value)):
+                    raise CannotAnswer(
+                        "A pattern has at most 200 characters and counts no further than 99.", field=SHAPE
+                    )
+            nodes += [(value, depth + 1) for value in node.values()]
+        elif isinstance(node, list):
+            nodes += [(value, depth + 1) for value in node]
 
 
 def check_ids(engine: Engine, token_ids: Sequence[int], field: str) -> None:

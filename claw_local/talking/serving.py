@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from ..adapters.registry import AdapterChoice, slots
 from ..engine.base import ChatEngine, Generation, Noted, Prompt, Sampling, has_tokens
 from ..engine.estimate import tokens_in
+from ..engine.grammar import ShapeError
 from ..engine.pool import Lease
 from ..errors import NotFoundError
 from ..reply import Draft, Reply
@@ -23,6 +25,7 @@ from ..store import AdapterRecord, Chat, Hint, Signal
 from . import forming
 from .asked import (
     Asked,
+    Began,
     Caller,
     CallPiece,
     CannotAnswer,
@@ -125,10 +128,7 @@ class Serving:
         """How many tokens its prompt has. Raises as `answer`."""
         choice = self._offering.choose(asked.model)
         with self._assistant._engines.using(self._assistant._source("")) as engine:
-            prompt = self._make(engine, asked, choice, is_aside(asked)).prompt
-        if prompt.token_ids:
-            return len(prompt.token_ids)
-        return sum(tokens_in(message.content) for message in prompt.messages)
+            return _counted(self._make(engine, asked, choice, is_aside(asked)).prompt)
 
     def embed(self, model: str, texts: Sequence[str | Sequence[int]]) -> Embedded:
         """One vector a text. Raises as `answer`."""
@@ -231,28 +231,30 @@ class Serving:
         said: list[str] = []
         told = noted = 0
         nonce = _nonce(kept)
+        began = False
         try:
-            for text in pieces:
-                words = made.reader.push(text) if made.reader else text
+            for text in chain(pieces, [None]):
+                # The end, too: what was held back comes out then.
+                reader, generation = made.reader, generations[0]
+                words = (reader.finish() if text is None else reader.push(text)) if reader else text or ""
                 said.append(words)
-                fresh = generations[0].noted[noted:]
-                noted += len(fresh)
-                logprobs = _logprobs(made.engine, fresh)
+                logprobs = _logprobs(made.engine, generation.noted[noted:])
+                noted = len(generation.noted)
+                if not began:
+                    began = True
+                    message_id = kept.reply_id if kept else 0
+                    shown = self._offering.shown(made.adapter)
+                    yield Piece(began=Began(shown, message_id, _counted(made.prompt)))
                 if words or logprobs:
                     yield Piece(words, logprobs=logprobs)
-                calls = made.reader.calls if made.reader else []
+                calls = reader.calls if reader else []
                 for index, (name, arguments) in enumerate(calls[told:], start=told):
                     yield Piece(call=CallPiece(index, f"call_{nonce}{index}", name, arguments))
                 told = len(calls)
+        except ShapeError as error:
+            raise CannotAnswer(str(error), field=forming.SHAPE) from error
         finally:
             pieces.close()
-        generation = generations[0]
-        rest = made.reader.finish() if made.reader else ""
-        logprobs = _logprobs(made.engine, generation.noted[noted:])
-        if rest or logprobs:
-            said.append(rest)
-            yield Piece(rest, logprobs=logprobs)
-        calls = made.reader.calls if made.reader else []
         if kept:
             self._keeping.finished(asked, kept, Line("assistant", "".join(said), tuple(calls)))
         finish = generation.finish_reason
@@ -315,6 +317,11 @@ def _unkept(
                 pieces.close()
     finally:
         lease.release()
+
+
+def _counted(prompt: Prompt) -> int:
+    """How many tokens a prompt has; roughly, where a server makes them."""
+    return len(prompt.token_ids) or sum(tokens_in(message.content) for message in prompt.messages)
 
 
 def _logprobs(engine: ChatEngine, noted: Sequence[Noted]) -> tuple[TokenLogprob, ...]:
