@@ -26,6 +26,7 @@ from . import (
     learn,
     merging,
     models,
+    serve,
 )
 from .common import harmless
 
@@ -83,6 +84,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(config.app, name="config")
 app.command("forget")(forget.forget)
 app.command("backup")(backup.backup)
+app.add_typer(serve.app, name="serve")
 app.command("restore")(backup.restore)
 adapters.app.command("merge")(merging.merge)
 app.command("doctor")(doctor.doctor)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import APIRouter, Request
+from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
 from .asking import Answering, Began, Caller, CallPiece, Ended, Piece, Session, TokenLogprob, ToolCall, Turn
@@ -29,6 +30,29 @@ class Api:
     routes: Callable[[Any], APIRouter]
     error: Callable[[ServeError], dict[str, Any]]
     key: str = ""
+
+
+class Problem(BaseModel):
+    """An error, in whichever form the API writes it."""
+
+    error: Any
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": words}
+    for status, words in {
+        400: "The request cannot be answered as it is.",
+        401: "There is no key, or a wrong one.",
+        403: "It comes from a page or by a name that is not allowed.",
+        404: "There is no such model or message.",
+        408: "It took longer than it may.",
+        413: "It is larger than it may be.",
+        429: "No place is free; Retry-After says when to try again.",
+        500: "It failed here.",
+        503: "The model cannot be loaded.",
+    }.items()
+}
+"""What every route that answers may say, for its description."""
 
 
 def caller_of(request: Request) -> Caller:

@@ -1,0 +1,271 @@
+"""OpenAI's requests, and what they ask in no API's own form.
+
+API: https://platform.openai.com/docs/api-reference (chat completions, completions, embeddings, models). What is not known
+is left alone, as other servers do. It must never know how an answer is written.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..talking.text import clean
+from .api import caller_of, session_of
+from .asking import ANY_OBJECT, Asked, Drawn, Said, Tool, ToolCall
+from .errors import Invalid
+
+MOST_MESSAGES = 2000
+MOST_TOOLS = 128
+MOST_STOPS = 16
+MOST_TOKENS = 1_000_000
+MOST_PROMPTS = 16
+MOST_TEXTS = 256
+LARGEST_SEED = 2**63 - 1
+
+Text = Annotated[str, Field(max_length=4_000_000)]
+Name = Annotated[str, Field(max_length=256)]
+Seed = Annotated[int, Field(ge=-LARGEST_SEED, le=LARGEST_SEED)]
+Count = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
+Stops = str | Annotated[list[str], Field(max_length=MOST_STOPS)]
+TokenIds = Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(min_length=1, max_length=200_000)]
+
+
+class Wire(BaseModel):
+    """A part of a request. Types are taken as they are: "1" is no number."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class Part(Wire):
+    """One part of a message's content."""
+
+    type: str
+    text: Text | None = None
+
+
+class FunctionCall(Wire):
+    name: Name
+    arguments: Text = "{}"
+
+
+class Called(Wire):
+    """A call that the assistant made earlier."""
+
+    id: Name = ""
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+
+class ChatMessage(Wire):
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Text | Annotated[list[Part], Field(max_length=256)] | None = None
+    name: Name | None = None
+    tool_calls: Annotated[list[Called], Field(max_length=MOST_TOOLS)] | None = None
+    tool_call_id: Name | None = None
+
+
+class Function(Wire):
+    name: Annotated[str, Field(min_length=1, max_length=128)]
+    description: Text | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class FunctionTool(Wire):
+    type: Literal["function"] = "function"
+    function: Function
+
+
+class Named(Wire):
+    name: Name
+
+
+class NamedTool(Wire):
+    type: Literal["function"] = "function"
+    function: Named
+
+
+class Shape(Wire):
+    name: Name = ""
+    schema_: dict[str, Any] | None = Field(None, alias="schema")
+
+
+class Format(Wire):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: Shape | None = None
+
+
+class StreamOptions(Wire):
+    include_usage: bool | None = None
+
+
+class Drawing(Wire):
+    """How to draw, the same in both kinds of completions."""
+
+    model: Name = ""
+    max_tokens: Count | None = None
+    temperature: Annotated[float, Field(ge=0, le=5)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    repeat_penalty: Annotated[float, Field(ge=1, le=3)] | None = None
+    seed: Seed | None = None
+    stop: Stops | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    n: Annotated[int, Field(ge=1, le=1)] | None = None
+    user: Annotated[str, Field(max_length=512)] | None = None
+
+    def drawn(self, most: int | None) -> Drawn:
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return Drawn(
+            max_tokens=most,
+            temperature=self.temperature,
+            top_p=None if self.top_p is None else max(self.top_p, 1e-6),
+            top_k=self.top_k,
+            min_p=self.min_p,
+            repeat_penalty=self.repeat_penalty,
+            seed=None if self.seed is None else self.seed % (2**32 - 1),
+            stop=tuple(clean(stop) for stop in stops if clean(stop)),
+        )
+
+    @property
+    def counts(self) -> bool:
+        """Whether a stream ends in the numbers of tokens."""
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+
+class ChatRequest(Drawing):
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
+    max_completion_tokens: Count | None = None
+    tools: Annotated[list[FunctionTool], Field(max_length=MOST_TOOLS)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: Format | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+
+    def asked(self, request: Request) -> Asked:
+        """Raises Invalid."""
+        choice = self.tool_choice or "auto"
+        return Asked(
+            caller=caller_of(request),
+            messages=tuple(_said(message) for message in self.messages),
+            model=clean(self.model),
+            drawn=self.drawn(self.max_completion_tokens or self.max_tokens),
+            tools=tuple(_tool(tool.function) for tool in self.tools or ()),
+            choice=clean(choice) if isinstance(choice, str) else f"{clean(choice.function.name)}",
+            parallel=self.parallel_tool_calls is not False,
+            shape=_shape(self.response_format),
+            logprobs=(self.top_logprobs or 0) if self.logprobs else None,
+            session=session_of(request, clean(self.user or "")),
+        )
+
+
+class CompletionRequest(Drawing):
+    prompt: (
+        Text
+        | Annotated[list[Text], Field(min_length=1, max_length=MOST_PROMPTS)]
+        | TokenIds
+        | Annotated[list[TokenIds], Field(min_length=1, max_length=MOST_PROMPTS)]
+    )
+    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    echo: bool | None = None
+
+    def asked(self, request: Request) -> list[Asked]:
+        """One for each prompt. Raises Invalid."""
+        if self.stream and len(self.prompts) > 1:
+            raise Invalid("A stream goes on with one prompt.", field="prompt")
+        return [
+            Asked(
+                caller=caller_of(request),
+                prompt=clean(prompt) if isinstance(prompt, str) else None,
+                prompt_ids=() if isinstance(prompt, str) else tuple(prompt),
+                model=clean(self.model),
+                drawn=self.drawn(self.max_tokens or 16),
+                logprobs=self.logprobs,
+                session=session_of(request, clean(self.user or "")),
+            )
+            for prompt in self.prompts
+        ]
+
+    @property
+    def prompts(self) -> list[str | list[int]]:
+        if isinstance(self.prompt, str):
+            return [self.prompt]
+        if self.prompt and isinstance(self.prompt[0], int):
+            return [[part for part in self.prompt if isinstance(part, int)]]
+        return [part for part in self.prompt if not isinstance(part, int)]
+
+
+class EmbeddingRequest(Wire):
+    model: Name = ""
+    input: (
+        Text
+        | Annotated[list[Text], Field(min_length=1, max_length=MOST_TEXTS)]
+        | TokenIds
+        | Annotated[list[TokenIds], Field(min_length=1, max_length=MOST_TEXTS)]
+    )
+    encoding_format: Literal["float", "base64"] | None = None
+
+    @property
+    def texts(self) -> list[str | list[int]]:
+        if isinstance(self.input, str):
+            return [clean(self.input)]
+        if self.input and isinstance(self.input[0], int):
+            return [[part for part in self.input if isinstance(part, int)]]
+        return [clean(part) if isinstance(part, str) else part for part in self.input if not isinstance(part, int)]
+
+
+class FeedbackRequest(Wire):
+    """What a person said outright about a reply. `id`: as the answer had it; `edit`: the text as it should have been."""
+
+    id: Annotated[str, Field(min_length=1, max_length=128)]
+    score: Literal["good", "bad"] | None = None
+    hint: Annotated[str, Field(max_length=400)] | None = None
+    edit: Annotated[str, Field(max_length=200_000)] | None = None
+
+    @property
+    def message_id(self) -> int:
+        """The message's number. Raises Invalid."""
+        number = self.id.removeprefix("chatcmpl-").removeprefix("msg_").partition("-")[0]
+        if not number.isascii() or not number.isdecimal() or len(number) > 18 or int(number) == 0:
+            raise Invalid("Only an answer that is kept can be spoken of: its id begins with its number.", field="id")
+        return int(number)
+
+
+def _said(message: ChatMessage) -> Said:
+    content = message.content
+    if isinstance(content, list):
+        if any(part.type not in ("text", "input_text", "refusal") for part in content):
+            raise Invalid("Only text is read here: no images, sound or files.", field="messages")
+        content = "\n".join(part.text or "" for part in content)
+    roles: dict[str, Any] = {"developer": "system", "function": "tool"}
+    calls = tuple(
+        ToolCall(clean(call.id), clean(call.function.name), clean(call.function.arguments))
+        for call in message.tool_calls or ()
+    )
+    return Said(
+        roles.get(message.role, message.role),
+        clean(content or ""),
+        calls=calls if message.role == "assistant" else (),
+        call_id=clean(message.tool_call_id or ""),
+        name=clean(message.name or "") if message.role in ("tool", "function") else "",
+    )
+
+
+def _tool(function: Function) -> Tool:
+    parameters = json.loads(clean(json.dumps(function.parameters or {}, ensure_ascii=False)))
+    return Tool(clean(function.name), clean(function.description or ""), parameters)
+
+
+def _shape(form: Format | None) -> str:
+    if form is None or form.type == "text":
+        return ""
+    if form.type == "json_object":
+        return ANY_OBJECT
+    if form.json_schema is None or form.json_schema.schema_ is None:
+        raise Invalid("response_format of type json_schema has a json_schema with a schema.", field="response_format")
+    return clean(json.dumps(form.json_schema.schema_, ensure_ascii=False))

@@ -1,0 +1,85 @@
+"""The server at work: uvicorn around the app, from a free port to Ctrl-C. It must never know what is asked."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from ..assistant import Assistant
+    from .guard import Door
+
+MOST_CONNECTIONS = 512
+LINGER_S = 5
+"""How long a stop waits for answers under way, in seconds."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Port 0 takes a free one.
+
+    Raises:
+        UsageError: the address cannot be had.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise UsageError(f"{host} is no address of this machine ({error.strerror or error}). Try 127.0.0.1.") from error
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"{host}:{port} cannot be had ({error.strerror or error}). Choose another with --port; 0 takes a free one."
+        ) from error
+    return listening
+
+
+def run(
+    assistant: Assistant,
+    door: Door,
+    listening: socket.socket,
+    announce: Callable[[], None],
+    *,
+    places: int = 1,
+) -> None:
+    """Serve until Ctrl-C or SIGTERM. `announce` is called once requests are answered.
+
+    Raises:
+        UsageError: FastAPI and uvicorn are not installed.
+    """
+    try:
+        import uvicorn
+
+        from .app import make_app
+        from .service import Serve
+    except ImportError as error:
+        raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
+
+    class Announced(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            announce()
+
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    config = uvicorn.Config(
+        make_app(Serve(assistant, places=places), door),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=LINGER_S,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    try:
+        Announced(config).run([listening])
+    except KeyboardInterrupt:
+        pass  # uvicorn raises it once more, after it has stopped.
