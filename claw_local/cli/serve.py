@@ -107,7 +107,7 @@ def list_keys(json_output: bool = JSON_OPTION) -> None:
     elif not found:
         typer.echo("There are no keys. `claw-local serve keys add NAME` makes one.")
     else:
-        rows = [["name", "teaches", "made", "first used since"]]
+        rows = [["name", "teaches", "made", "used"]]
         rows += [[one.name, "yes" if one.learn else "no", one.created_at[:16], one.used_at[:16]] for one in found]
         print_table(rows)
 

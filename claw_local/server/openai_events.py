@@ -1,7 +1,7 @@
 """Answers in OpenAI's form: whole, and as server-sent events.
 
-API: https://platform.openai.com/docs/api-reference/chat (the chat completion object, and its chunks). It must never know
-how an answer is made.
+API: https://platform.openai.com/docs/api-reference/chat (the chat completion object, and its chunks).
+It must never know how an answer is made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """OpenAI's requests, and what they ask in no API's own form.
 
-API: https://platform.openai.com/docs/api-reference (chat completions, completions, embeddings, models). What is not known
-is left alone, as other servers do. It must never know how an answer is written.
+API: https://platform.openai.com/docs/api-reference (chat completions, completions, embeddings, models). What is not
+known is left alone, as other servers do. It must never know how an answer is written.
 """
 
 from __future__ import annotations
@@ -220,7 +220,12 @@ class EmbeddingRequest(Wire):
 
 
 class FeedbackRequest(Wire):
-    """What a person said outright about a reply. `id`: as the answer had it; `edit`: the text as it should have been."""
+    """What a person said outright about a reply.
+
+    Attributes:
+        id: as the answer had it.
+        edit: the text as it should have been.
+    """
 
     id: Annotated[str, Field(min_length=1, max_length=128)]
     score: Literal["good", "bad"] | None = None

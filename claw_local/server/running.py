@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from ..assistant import Assistant
     from .guard import Door
 
@@ -41,34 +43,38 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run(
-    assistant: Assistant,
-    door: Door,
-    listening: socket.socket,
-    announce: Callable[[], None],
-    *,
-    places: int = 1,
-) -> None:
-    """Serve until Ctrl-C or SIGTERM. `announce` is called once requests are answered.
+def run(assistant: Assistant, door: Door, listening: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM. `announce` is called once requests are answered. Raises as `make_server`."""
+    try:
+        make_server(assistant, door, announce).run([listening])
+    except KeyboardInterrupt:
+        pass  # uvicorn raises it once more, after it has stopped.
+
+
+def make_server(assistant: Assistant, door: Door, announce: Callable[[], None], *, places: int = 1) -> uvicorn.Server:
+    """The server, not begun yet; its `run` takes the sockets to listen on.
+
+    Args:
+        places: how many answers are written at the same time.
 
     Raises:
         UsageError: FastAPI and uvicorn are not installed.
     """
     try:
-        import uvicorn
+        from uvicorn import Config, Server
 
         from .app import make_app
         from .service import Serve
     except ImportError as error:
         raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
 
-    class Announced(uvicorn.Server):
+    class Announced(Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             announce()
 
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    config = uvicorn.Config(
+    config = Config(
         make_app(Serve(assistant, places=places), door),
         log_config=None,
         access_log=False,
@@ -79,7 +85,4 @@ def run(
         timeout_graceful_shutdown=LINGER_S,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    try:
-        Announced(config).run([listening])
-    except KeyboardInterrupt:
-        pass  # uvicorn raises it once more, after it has stopped.
+    return Announced(config)
