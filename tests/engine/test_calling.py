@@ -1,0 +1,134 @@
+"""Calls of tools: told to a model, kept to a grammar, and read out of what it writes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from claw_local.engine.base import FormedSampling, Prompt
+from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.engine.template import ChatTemplate
+from claw_local.talking.asked import Said, Tool, ToolCall
+from claw_local.talking.call_reader import CallReader
+from claw_local.talking.calling import BARE, IN_WORDS, LISTED, TAGGED, Form, form_of, grammar, messages, triggers
+
+TREE = Tool(
+    "plant",
+    "Plants a tree.",
+    {
+        "type": "object",
+        "properties": {"kind": {"$ref": "#/$defs/Kind"}, "tree": {"$ref": "#/$defs/Node"}},
+        "required": ["kind"],
+        "$defs": {
+            "Kind": {"enum": ["oak", "elm"]},
+            "Node": {"type": "object", "properties": {"child": {"$ref": "#/$defs/Node"}}},
+        },
+    },
+)
+
+
+def read(form: Form, text: str) -> tuple[str, list[tuple[str, str]]]:
+    """What a reader makes of a text, however it is cut into pieces."""
+    found = []
+    for size in (1, 3, len(text)):
+        reader = CallReader(form)
+        words = "".join(reader.push(text[start : start + size]) for start in range(0, len(text), size))
+        found.append((words + reader.finish(), reader.calls))
+    assert found[0] == found[1] == found[2]
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "words", "names"),
+    [
+        (TAGGED, 'Let me see.\n<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>', "Let me see.", ["a"]),
+        (TAGGED, '<tool_call>{"name":"a","arguments":{"x":"}"}}</tool_call>\n<tool_call>{"name":"b","arguments":{}}', "", ["a", "b"]),
+        (TAGGED, "1 < 2 and <tool_ <tool_call>no</tool_call> end", "1 < 2 and <tool_ <tool_call>no</tool_call> end", []),
+        (TAGGED, 'x <tool_call>{"name": "a", "argu', 'x <tool_call>{"name": "a", "argu', []),
+        (IN_WORDS, '{"name": "a", "arguments": {}}\n{"name": "b", "arguments": {}}\nDone.', "Done.", ["a", "b"]),
+        (IN_WORDS, '{"colour": "red"} is JSON.', '{"colour": "red"} is JSON.', []),
+        (IN_WORDS, 'Say {"name": "a", "arguments": {}}', 'Say {"name": "a", "arguments": {}}', []),
+        (LISTED, ' [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]', "", ["a", "b"]),
+        (LISTED, "[1, 2]", "[1, 2]", []),
+        (BARE, '{"name": "a", "parameters": {"q": "ü"}}', "", ["a"]),
+        (IN_WORDS, "", "", []),
+    ],
+)  # fmt: skip
+def test_calls_are_told_from_words(form: Form, text: str, words: str, names: list[str]) -> None:
+    found, calls = read(form, text)
+    assert (found, [name for name, _ in calls]) == (words, names)
+    assert all(isinstance(json.loads(arguments), dict) for _, arguments in calls)
+
+
+def test_what_never_ends_is_no_call() -> None:
+    reader = CallReader(IN_WORDS)
+    words = "".join(reader.push('{"name": "' + "x" * 60_000) for _ in range(3)) + reader.finish()
+    assert not reader.calls and len(words) == 3 * 60_010
+
+
+def test_the_form_is_the_one_the_template_teaches() -> None:
+    assert form_of("<tool_call> …", True) is TAGGED
+    assert form_of("[TOOL_CALLS] …", True) is LISTED
+    assert form_of('{"name": …, "parameters": …}', True) is BARE
+    assert form_of("<tool_call>", False) is IN_WORDS
+
+
+def test_a_template_that_knows_tools_writes_tools_calls_and_results() -> None:
+    template = ChatTemplate(
+        "{% if tools %}TOOLS{% for tool in tools %} {{ tool.function.name }}{% endfor %}\n{% endif %}"
+        "{% for m in messages %}{{ m.role }}:{{ m.content }}"
+        "{% for call in m.tool_calls or [] %}<tool_call>{{ call.function.arguments | tojson }}</tool_call>{% endfor %}\n"
+        "{% endfor %}"
+    )
+    said = (
+        Said("user", "Plant an oak."),
+        Said("assistant", "", calls=(ToolCall("1", "plant", '{"kind": "oak"}'),)),
+        Said("tool", "done", call_id="1"),
+    )
+    made = messages(said, TAGGED)
+    assert made[1].calls[0].arguments == {"kind": "oak"} and made[2].name == "plant"
+    written = template.render(
+        [
+            {
+                "role": message.role,
+                "content": message.content,
+                "tool_calls": [
+                    {"function": {"name": call.name, "arguments": call.arguments}} for call in message.calls
+                ],
+            }
+            for message in made
+        ],
+        [{"type": "function", "function": {"name": "plant"}}],
+    )
+    assert written.splitlines()[:3] == [
+        "TOOLS plant",
+        "user:Plant an oak.",
+        'assistant:<tool_call>{"kind": "oak"}</tool_call>',
+    ]
+    in_words = messages(said, IN_WORDS)
+    assert [message.role for message in in_words] == ["user", "assistant", "user"]
+    assert json.loads(in_words[1].content) == {"name": "plant", "arguments": {"kind": "oak"}}
+
+
+@pytest.mark.parametrize("form", [TAGGED, IN_WORDS, LISTED, BARE])
+def test_the_grammar_keeps_calls_whole(engine: LlamaCppEngine, form: Form) -> None:
+    prompt = Prompt(tuple(engine.tokenize("Call: ")))
+    made = grammar([TREE, Tool("wait")], form, parallel=False)
+    generation, pieces = engine.generate(prompt, FormedSampling(max_tokens=80, temperature=0, grammar=made))
+    words, calls = read(form, "".join(pieces))
+    assert generation.finish_reason == "stop" and not words.strip()
+    ((name, arguments),) = calls
+    assert name in ("plant", "wait")
+    assert name == "wait" or json.loads(arguments)["kind"] in ("oak", "elm")
+
+
+def test_without_a_call_words_are_free_and_from_its_mark_on_they_are_not(engine: LlamaCppEngine) -> None:
+    made = grammar([Tool("wait")], TAGGED, parallel=False)
+    sampling = FormedSampling(max_tokens=60, temperature=0, grammar=made, triggers=triggers(TAGGED))
+    free, pieces = engine.generate(Prompt(tuple(engine.tokenize("Once upon a time"))), sampling)
+    assert "".join(pieces).strip() and "<tool_call>" not in free.text
+    example = '<tool_call>\n{"name": "other", "arguments": {}}\n</tool_call>\n'
+    _, pieces = engine.generate(Prompt(tuple(engine.tokenize(example * 3))), sampling)
+    _, calls = read(TAGGED, "".join(pieces))
+    assert [name for name, _ in calls] == ["wait"], "the prompt's own tool is not among those given"

@@ -1,0 +1,134 @@
+"""Who may come in: names, pages, keys, sizes; and what a refusal looks like."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from claw_local.server import guard
+from claw_local.server.guard import Door
+from claw_local.server.keys import make
+
+from .conftest import Served
+
+CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
+
+
+def post(served: Served, *, body: Any = CHAT, **headers: str) -> httpx2.Response:
+    return httpx2.post(f"{served.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+
+
+def refused(response: httpx2.Response, status: int) -> str:
+    assert response.status_code == status
+    error = response.json()["error"]
+    assert error["message"].endswith((".", "NAME` makes one.")) and "/" not in error["message"].replace("/v1", "")
+    return str(error["message"])
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8484", "localhost.evil.example", "", "192.168.1.7"])
+def test_a_name_that_leads_here_from_elsewhere_is_refused(served: Served, host: str) -> None:
+    refused(post(served, host=host), 403)
+    assert httpx2.get(f"{served.url}/healthz", headers={"host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1", "[::1]:80", "LOCALHOST"])
+def test_names_of_this_machine_are_known(served: Served, host: str) -> None:
+    assert httpx2.get(f"{served.url}/healthz", headers={"host": host}).json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "file://"])
+def test_other_pages_are_refused(served: Served, origin: str) -> None:
+    refused(post(served, origin=origin), 403)
+
+
+def test_a_page_that_sends_no_origin_is_refused_by_what_browsers_say_beside_it(served: Served) -> None:
+    response = httpx2.get(f"{served.url}/v1/models", headers={"sec-fetch-site": "cross-site"})
+    refused(response, 403)
+    assert httpx2.get(f"{served.url}/v1/models", headers={"sec-fetch-site": "none"}).status_code == 200
+    assert post(served, origin=served.url).status_code == 200
+
+
+def test_a_page_that_is_allowed_may_ask(serve: Callable[[Door], Served]) -> None:
+    page = "http://localhost:3000"
+    served = serve(Door(origins=frozenset({page})))
+    asking = {"origin": page, "access-control-request-method": "POST", "access-control-request-headers": "x-a"}
+    before = httpx2.options(f"{served.url}/v1/chat/completions", headers=asking)
+    assert before.status_code == 204 and before.headers["access-control-allow-origin"] == page
+    assert post(served, origin=page).headers["access-control-allow-origin"] == page
+    refused(post(served, origin="http://localhost:3001"), 403)
+
+
+def test_keys_are_needed_where_they_are_and_only_their_hashes_are_kept(serve: Callable[[Door], Served]) -> None:
+    served = serve(Door(key_needed=True))
+    store = served.assistant.store
+    _, secret = make(store, "laptop", learn=False)
+    refused(post(served), 401)
+    refused(post(served, authorization="Bearer wrong"), 401)
+    assert post(served, authorization=f"Bearer {secret}").status_code == 200
+    assert httpx2.get(f"{served.url}/healthz").status_code == 200
+    with store.database.read() as db:
+        assert secret not in json.dumps(list(db.table("served_keys").rows))
+    assert store.keys.get("laptop").used_at
+    store.keys.remove("laptop")
+    refused(post(served, authorization=f"Bearer {secret}"), 401)
+
+
+def test_a_placeholder_is_no_key_but_a_mistyped_one_is_noticed(served: Served) -> None:
+    assert post(served, authorization="Bearer sk-placeholder").status_code == 200
+    refused(post(served, authorization="Bearer claw-mistyped"), 401)
+
+
+def test_beyond_this_machine_addresses_are_known_but_no_strange_names() -> None:
+    door = Door(local=False, hosts=frozenset({"box.lan"}))
+    assert door.knows("192.168.1.7:8484") and door.knows("box.lan") and door.knows("[fe80::1]:8484")
+    assert not door.knows("evil.example")
+
+
+def test_a_large_body_is_refused_before_it_is_read(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "LARGEST_BODY", 1000)
+    refused(post(served, body={"messages": [{"role": "user", "content": "x" * 2000}]}), 413)
+
+    def pieces() -> Any:
+        for _ in range(20):
+            yield b"x" * 100
+
+    refused(httpx2.post(f"{served.url}/v1/chat/completions", content=pieces()), 413)
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "BODY_S", 0.2)
+    address = urlsplit(served.url)
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=10) as line:
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 50\r\n\r\n{{"
+        line.sendall(head.encode())
+        assert line.recv(100).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"{", 400), (b"[]", 400), (b'{"messages": []}', 400), (b'{"messages": "x"}', 400), (b"\xff", 400), (b"[" * 5000, 400)],
+)  # fmt: skip
+def test_what_is_no_request_is_said_so(served: Served, body: bytes, status: int) -> None:
+    headers = {"content-type": "application/json"}
+    response = httpx2.post(f"{served.url}/v1/chat/completions", content=body, headers=headers)
+    assert response.status_code == status and response.json()["error"]["message"]
+
+
+def test_unknown_addresses_and_methods_are_errors_in_the_apis_form(served: Served) -> None:
+    assert httpx2.get(f"{served.url}/v1/nothing").json()["error"]["type"] == "not_found_error"
+    wrong = httpx2.get(f"{served.url}/v1/chat/completions")
+    assert wrong.status_code == 405 and wrong.headers["allow"] == "POST" and wrong.json()["error"]
+
+
+def test_half_characters_and_nul_do_no_harm(served: Served) -> None:
+    body = b'{"model": "x\\ud800", "messages": [{"role": "user", "content": "a\\u0000\\ud800b"}], "max_tokens": 2}'
+    headers = {"content-type": "application/json"}
+    assert httpx2.post(f"{served.url}/v1/chat/completions", content=body, headers=headers).status_code == 404
+    body = body.replace(b"x\\ud800", b"")
+    assert httpx2.post(f"{served.url}/v1/chat/completions", content=body, headers=headers).status_code == 200
