@@ -8,10 +8,22 @@ import pytest
 
 from claw_local.engine.base import FormedSampling, Prompt
 from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.engine.prompts import PromptRenderer
 from claw_local.engine.template import ChatTemplate
 from claw_local.talking.asked import Said, Tool, ToolCall
 from claw_local.talking.call_reader import CallReader
-from claw_local.talking.calling import BARE, IN_WORDS, LISTED, TAGGED, Form, form_of, grammar, messages, triggers
+from claw_local.talking.calling import (
+    BARE,
+    IN_WORDS,
+    LISTED,
+    TAGGED,
+    Form,
+    form_of,
+    grammar,
+    messages,
+    tool_texts,
+    triggers,
+)
 
 TREE = Tool(
     "plant",
@@ -26,6 +38,28 @@ TREE = Tool(
         },
     },
 )
+
+
+class Letters:
+    """A tokenizer of single characters, none of which is a control token."""
+
+    bos, adds_bos = -1, False
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        return [ord(letter) for letter in text]
+
+    def is_control(self, token: int) -> bool:
+        return False
+
+    def is_eog(self, token: int) -> bool:
+        return False
+
+    def token_text(self, token: int) -> str:
+        return chr(token)
+
+
+TWO = '<tool_call>{"name":"a","arguments":{"x":"}"}}</tool_call>\n<tool_call>{"name":"b","arguments":{}}'
+NONE = "1 < 2 and <tool_ <tool_call>no</tool_call> end"
 
 
 def read(form: Form, text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -43,8 +77,8 @@ def read(form: Form, text: str) -> tuple[str, list[tuple[str, str]]]:
     ("form", "text", "words", "names"),
     [
         (TAGGED, 'Let me see.\n<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>', "Let me see.", ["a"]),
-        (TAGGED, '<tool_call>{"name":"a","arguments":{"x":"}"}}</tool_call>\n<tool_call>{"name":"b","arguments":{}}', "", ["a", "b"]),
-        (TAGGED, "1 < 2 and <tool_ <tool_call>no</tool_call> end", "1 < 2 and <tool_ <tool_call>no</tool_call> end", []),
+        (TAGGED, TWO, "", ["a", "b"]),
+        (TAGGED, NONE, NONE, []),
         (TAGGED, 'x <tool_call>{"name": "a", "argu', 'x <tool_call>{"name": "a", "argu', []),
         (IN_WORDS, '{"name": "a", "arguments": {}}\n{"name": "b", "arguments": {}}\nDone.', "Done.", ["a", "b"]),
         (IN_WORDS, '{"colour": "red"} is JSON.', '{"colour": "red"} is JSON.', []),
@@ -78,8 +112,8 @@ def test_a_template_that_knows_tools_writes_tools_calls_and_results() -> None:
     template = ChatTemplate(
         "{% if tools %}TOOLS{% for tool in tools %} {{ tool.function.name }}{% endfor %}\n{% endif %}"
         "{% for m in messages %}{{ m.role }}:{{ m.content }}"
-        "{% for call in m.tool_calls or [] %}<tool_call>{{ call.function.arguments | tojson }}</tool_call>{% endfor %}\n"
-        "{% endfor %}"
+        "{% for call in m.tool_calls or [] %}<call>{{ call.function.arguments | tojson }}</call>{% endfor %}"
+        "\n{% endfor %}"
     )
     said = (
         Said("user", "Plant an oak."),
@@ -88,24 +122,9 @@ def test_a_template_that_knows_tools_writes_tools_calls_and_results() -> None:
     )
     made = messages(said, TAGGED)
     assert made[1].calls[0].arguments == {"kind": "oak"} and made[2].name == "plant"
-    written = template.render(
-        [
-            {
-                "role": message.role,
-                "content": message.content,
-                "tool_calls": [
-                    {"function": {"name": call.name, "arguments": call.arguments}} for call in message.calls
-                ],
-            }
-            for message in made
-        ],
-        [{"type": "function", "function": {"name": "plant"}}],
-    )
-    assert written.splitlines()[:3] == [
-        "TOOLS plant",
-        "user:Plant an oak.",
-        'assistant:<tool_call>{"kind": "oak"}</tool_call>',
-    ]
+    told = PromptRenderer(template, Letters()).render(made, 10_000, tool_texts([TREE]))
+    written = "".join(map(chr, told.token_ids)).splitlines()
+    assert written == ["TOOLS plant", "user:Plant an oak.", 'assistant:<call>{"kind": "oak"}</call>', "tool:done"]
     in_words = messages(said, IN_WORDS)
     assert [message.role for message in in_words] == ["user", "assistant", "user"]
     assert json.loads(in_words[1].content) == {"name": "plant", "arguments": {"kind": "oak"}}

@@ -111,13 +111,12 @@ def test_a_body_that_does_not_come_is_not_waited_for(served: Served, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("body", "status"),
-    [(b"{", 400), (b"[]", 400), (b'{"messages": []}', 400), (b'{"messages": "x"}', 400), (b"\xff", 400), (b"[" * 5000, 400)],
-)  # fmt: skip
-def test_what_is_no_request_is_said_so(served: Served, body: bytes, status: int) -> None:
+    "body", [b"{", b"[]", b'{"messages": []}', b'{"messages": "x"}', b"\xff", b"[" * 9999, b'{"temperature": NaN}']
+)
+def test_what_is_no_request_is_said_so(served: Served, body: bytes) -> None:
     headers = {"content-type": "application/json"}
     response = httpx2.post(f"{served.url}/v1/chat/completions", content=body, headers=headers)
-    assert response.status_code == status and response.json()["error"]["message"]
+    assert response.status_code == 400 and response.json()["error"]["message"]
 
 
 def test_unknown_addresses_and_methods_are_errors_in_the_apis_form(served: Served) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,10 @@ def ask(client: openai.OpenAI, history: list[Any], text: str, **more: Any) -> An
     answer = client.chat.completions.create(model="claw-local", messages=history, max_tokens=12, **more)
     history.append({"role": "assistant", "content": answer.choices[0].message.content})
     return answer
+
+
+def said(client: openai.OpenAI, identity: str, **body: str) -> Any:
+    return client.post("/feedback", body={"id": identity, **body}, cast_to=object)
 
 
 def kept(assistant: Assistant) -> list[list[StoredMessage]]:
@@ -148,16 +152,13 @@ def test_feedback_is_for_ones_own_messages(learner: Assistant) -> None:
     with serving(learner, Door(key_needed=True)) as served:
         with client_of(served, mine) as client:
             answer = ask(client, history := [], "Name a fruit.")
-            said: Callable[..., Any] = lambda c, **body: c.post(
-                "/feedback", body={"id": answer.id, **body}, cast_to=object
-            )  # noqa: E731
-            assert said(client, score="bad", hint="Answer in one word.")["score"] == -1
-            assert said(client, edit="Apple.")["score"] == -1
+            assert said(client, answer.id, score="bad", hint="Answer in one word.")["score"] == -1
+            assert said(client, answer.id, edit="Apple.")["score"] == -1
             with pytest.raises(openai.BadRequestError):
-                said(client)
+                said(client, answer.id)
         with client_of(served, other) as stranger:
             with pytest.raises(openai.NotFoundError) as caught:
-                said(stranger, score="good")
+                said(stranger, answer.id, score="good")
             with pytest.raises(openai.NotFoundError) as unknown:
                 stranger.post("/feedback", body={"id": "chatcmpl-999-x", "score": "good"}, cast_to=object)
             same: list[Any] = list(history)
