@@ -55,6 +55,7 @@ class Sampler:
         parameters = lib.llama_sampler_chain_default_params()
         parameters.no_perf = True
         self._chain = chain = lib.llama_sampler_chain_init(parameters)
+        self._late: Any = None
         if isinstance(sampling, ShapedSampling) and (grammar := _grammar(lib, vocab, sampling)) is not None:
             if not grammar:
                 lib.llama_sampler_free(chain)
@@ -92,6 +93,8 @@ class Sampler:
             selected=-1,
             sorted=False,
         )
+        if self._late is not None:
+            self._lib.llama_sampler_apply(self._late, ctypes.byref(array))
         self._lib.llama_sampler_apply(self._chain, ctypes.byref(array))
         chosen, kept = array.selected, array.size
         if not 0 <= chosen < kept:
@@ -108,6 +111,8 @@ class Sampler:
         if not math.isfinite(picked.logit) or not math.isfinite(logprob):
             raise _not_numbers()
         self._lib.llama_sampler_accept(self._chain, token)
+        if self._late is not None:
+            self._lib.llama_sampler_accept(self._late, token)
         return token, min(logprob, 0.0)
 
     @staticmethod
@@ -121,24 +126,33 @@ class Sampler:
             top = [(int(one), float(logits[one]) - total) for one in ordered]
         return Noted(token, min(float(logits[token]) - total, 0.0), tuple(top))
 
+    def keep_to(self, grammar: Any) -> None:
+        """From the next token on keep to this grammar, too: a sampler of llama.cpp's, which is freed with this one."""
+        self._late = grammar
+
     def close(self) -> None:
+        if self._late is not None:
+            self._lib.llama_sampler_free(self._late)
+            self._late = None
         if self._chain:
             self._lib.llama_sampler_free(self._chain)
             self._chain = None
 
 
 def _grammar(lib: Any, vocab: Any, sampling: ShapedSampling) -> Any:
-    """llama.cpp's sampler that keeps to the grammar asked for; None if none is."""
+    """llama.cpp's sampler that keeps to the grammar asked for from the first token on; None if none does."""
     formed = sampling if isinstance(sampling, FormedSampling) else None
-    text = formed.grammar if formed and formed.grammar else grammar_of(sampling.schema) if sampling.schema else ""
-    if not text:
+    text = grammar_text(sampling)
+    if not text or (formed is not None and formed.triggers):
         return None
-    if formed is None or not formed.triggers:
-        return lib.llama_sampler_init_grammar(vocab, text.encode(), b"root")
-    patterns = (ctypes.c_char_p * len(formed.triggers))(*(trigger.encode() for trigger in formed.triggers))
-    return lib.llama_sampler_init_grammar_lazy_patterns(
-        vocab, text.encode(), b"root", patterns, len(formed.triggers), None, 0
-    )
+    return lib.llama_sampler_init_grammar(vocab, text.encode(), b"root")
+
+
+def grammar_text(sampling: ShapedSampling) -> str:
+    """The GBNF that was asked for; "" for none. Raises ShapeError: a schema is none that a grammar can be made of."""
+    if isinstance(sampling, FormedSampling) and sampling.grammar:
+        return sampling.grammar
+    return grammar_of(sampling.schema) if sampling.schema else ""
 
 
 def _log_sum_exp(logits: Logits) -> float:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 
-from ._native import NativeModel
-from ._sampler import Sampler
+from ._late_grammar import LateGrammar
+from ._native import NativeModel, library
+from ._sampler import Sampler, grammar_text
 from ._text import StreamText
 from .base import FinishReason, FormedSampling, Generation, Logits
 
@@ -34,6 +35,9 @@ class Writing:
         self._most = min(max(1, sampling.max_tokens), limit - len(generation.prompt_ids))
         self._text = StreamText(sampling.stop)
         self._sampler = Sampler(model.n_vocab, sampling, generation.seed, vocab=model.vocab)
+        self._late: LateGrammar | None = None
+        if isinstance(sampling, FormedSampling) and sampling.triggers:
+            self._late = LateGrammar(library(), model, grammar_text(sampling), sampling.triggers)
 
     def accept(self, logits: Logits) -> str:
         """Draw the next token from logits [V]; returns the text that became certain, which may be empty."""
@@ -49,6 +53,8 @@ class Writing:
             return self.end("stop")
         piece = self._text.push(self._model.piece(token))
         generation.text += piece
+        if self._late is not None and (grammar := self._late.after(generation.text)) is not None:
+            self._sampler.keep_to(grammar)
         if self._text.stopped:
             self.end("stop")
         elif len(generation.response_ids) >= self._most:
