@@ -98,7 +98,8 @@ async def _closing(service: Serve) -> AsyncIterator[None]:
 
 def _invalid(error: RequestValidationError) -> Invalid:
     first = error.errors()[0]
-    where = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    # Numbers are places in a list, or in text that is no JSON: nobody asked for those by name.
+    where = [part for part in first["loc"][1:] if isinstance(part, str)]
     said = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
     return Invalid(f"{'.'.join(where) or 'The request'}: {said}."[:500], field=".".join(where)[:200])
 

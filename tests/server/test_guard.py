@@ -125,9 +125,10 @@ def test_unknown_addresses_and_methods_are_errors_in_the_apis_form(served: Serve
     assert wrong.status_code == 405 and wrong.headers["allow"] == "POST" and wrong.json()["error"]
 
 
-def test_half_characters_and_nul_do_no_harm(served: Served) -> None:
-    body = b'{"model": "x\\ud800", "messages": [{"role": "user", "content": "a\\u0000\\ud800b"}], "max_tokens": 2}'
-    headers = {"content-type": "application/json"}
-    assert httpx2.post(f"{served.url}/v1/chat/completions", content=body, headers=headers).status_code == 404
-    body = body.replace(b"x\\ud800", b"")
-    assert httpx2.post(f"{served.url}/v1/chat/completions", content=body, headers=headers).status_code == 200
+def test_nul_and_half_characters_do_no_harm(served: Served) -> None:
+    def ask(text: bytes) -> int:
+        body = b'{"messages": [{"role": "user", "content": "a' + text + b'b"}], "max_tokens": 2}'
+        headers = {"content-type": "application/json"}
+        return httpx2.post(f"{served.url}/v1/chat/completions", content=body, headers=headers, timeout=60).status_code
+
+    assert (ask(b"\\u0000"), ask(b"\\ud800")) == (200, 400)
