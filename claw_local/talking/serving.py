@@ -13,16 +13,15 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-from ..adapters.registry import AdapterChoice, slots
-from ..engine.base import ChatEngine, Generation, Noted, Prompt, Sampling, has_tokens
-from ..engine.estimate import tokens_in
+from ..adapters.registry import AdapterChoice
+from ..engine.base import ChatEngine, Generation, Prompt, Sampling, has_tokens
 from ..engine.grammar import ShapeError
 from ..engine.pool import Lease
 from ..errors import NotFoundError
 from ..reply import Draft, Reply
 from ..signals.sessions import NOWHERE, Line, Place
 from ..store import AdapterRecord, Chat, Hint, Signal
-from . import forming
+from . import forming, noting
 from .asked import (
     Asked,
     Began,
@@ -33,42 +32,18 @@ from .asked import (
     Ended,
     Offered,
     Piece,
-    TokenLogprob,
     TooLong,
 )
 from .call_reader import CallReader
 from .keeping import Keeping, Kept, is_aside
 from .offering import Offering
+from .writing import Write, through_engine
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
 
-Write = Callable[
-    [ChatEngine, Prompt, Sampling, AdapterRecord | None, str, threading.Event], tuple[Generation, Iterator[str]]
-]
-"""Begins a reply: engine, prompt, sampling, adapter (None: the base), who asks, what stops it -> as `generate`."""
-
 LONGEST_TEXT = 8192
 _NOBODY = Chat(0, "", "", "", False, False, None, "", "")
-
-
-def one_at_a_time(assistant: Assistant) -> Write:
-    """Replies one after the other, as the engine orders them."""
-
-    def write(
-        engine: ChatEngine,
-        prompt: Prompt,
-        sampling: Sampling,
-        adapter: AdapterRecord | None,
-        asker: str,
-        cancel: threading.Event,
-    ) -> tuple[Generation, Iterator[str]]:
-        with assistant._beginning:
-            if has_tokens(engine):
-                engine.set_adapters(slots(adapter))
-            return engine.generate(prompt, sampling, cancel=cancel)
-
-    return write
 
 
 @dataclass
@@ -97,7 +72,7 @@ class Serving:
         self._store = assistant.store
         self._offering = Offering(assistant)
         self._keeping = Keeping(assistant)
-        self.write: Write = one_at_a_time(assistant)
+        self.write: Write = through_engine(assistant)
 
     # Asking
 
@@ -128,7 +103,7 @@ class Serving:
         """How many tokens its prompt has. Raises as `answer`."""
         choice = self._offering.choose(asked.model)
         with self._assistant._engines.using(self._assistant._source("")) as engine:
-            return _counted(self._make(engine, asked, choice, is_aside(asked)).prompt)
+            return noting.counted(self._make(engine, asked, choice, is_aside(asked)).prompt)
 
     def embed(self, model: str, texts: Sequence[str | Sequence[int]]) -> Embedded:
         """One vector a text. Raises as `answer`."""
@@ -238,13 +213,13 @@ class Serving:
                 reader, generation = made.reader, generations[0]
                 words = (reader.finish() if text is None else reader.push(text)) if reader else text or ""
                 said.append(words)
-                logprobs = _logprobs(made.engine, generation.noted[noted:])
+                logprobs = noting.logprobs(made.engine, generation.noted[noted:])
                 noted = len(generation.noted)
                 if not began:
                     began = True
                     message_id = kept.reply_id if kept else 0
                     shown = self._offering.shown(made.adapter)
-                    yield Piece(began=Began(shown, message_id, _counted(made.prompt)))
+                    yield Piece(began=Began(shown, message_id, noting.counted(made.prompt)))
                 if words or logprobs:
                     yield Piece(words, logprobs=logprobs)
                 calls = reader.calls if reader else []
@@ -260,7 +235,7 @@ class Serving:
         finish = generation.finish_reason
         yield Ended(
             "tool_calls" if calls and finish != "cancelled" else finish,
-            stopped_by=_stopped_by(made.engine, generation),
+            stopped_by=noting.stopped_by(made.engine, generation),
             model=self._offering.shown(made.adapter),
             message_id=kept.reply_id if kept else 0,
             session_id=asked.session.id,
@@ -317,34 +292,6 @@ def _unkept(
                 pieces.close()
     finally:
         lease.release()
-
-
-def _counted(prompt: Prompt) -> int:
-    """How many tokens a prompt has; roughly, where a server makes them."""
-    return len(prompt.token_ids) or sum(tokens_in(message.content) for message in prompt.messages)
-
-
-def _logprobs(engine: ChatEngine, noted: Sequence[Noted]) -> tuple[TokenLogprob, ...]:
-    """What was noted of tokens, in text; tokens that add nothing to it, as the end of the turn does, are left out."""
-    if not noted or not has_tokens(engine):
-        return ()
-    found = []
-    for one in noted:
-        raw = engine.token_bytes(one.token)
-        if raw:
-            top = tuple((engine.token_bytes(token).decode("utf-8", "replace"), value) for token, value in one.top)
-            found.append(TokenLogprob(raw.decode("utf-8", "replace"), raw, one.logprob, top))
-    return tuple(found)
-
-
-def _stopped_by(engine: ChatEngine, generation: Generation) -> str:
-    """The stop text that ended a reply; "" if none did."""
-    stops = generation.sampling.stop
-    if not stops or generation.finish_reason != "stop" or not has_tokens(engine):
-        return ""
-    written = b"".join(engine.token_bytes(token) for token in generation.response_ids).decode("utf-8", "replace")
-    places = {stop: place for stop in stops if (place := written.find(stop)) >= 0}
-    return min(places, key=lambda stop: places[stop]) if places else ""
 
 
 def _nonce(kept: Kept | None) -> str:
