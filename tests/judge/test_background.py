@@ -30,12 +30,16 @@ class Moody:
     def __init__(self, failures: int, error: Exception | None = None) -> None:
         self.failures, self.calls = failures, 0
         self.error = error or JudgeError("It took too long.")
+        self.ahead: list[tuple[str, str]] = []
 
     def judge(self, *_: Any, **__: Any) -> Verdict:
         self.calls += 1
         if self.calls <= self.failures:
             raise self.error
         return Verdict(1, LABELS, "", "", False, version="moody-1", votes=(1, 1, 0))
+
+    def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:
+        self.ahead.append((question, reply))
 
     def follows(self, *_: Any, **__: Any) -> float:
         raise AssertionError("nobody asks")
@@ -173,3 +177,27 @@ def test_a_learning_run_goes_on_without_a_judge_that_fails(store: Store) -> None
     judge_waiting(store, gone, more, numbers.append)
     assert gone.calls == MOST_FAILURES and numbers == [1, 2, 3], "it is not asked a thousand times"
     assert len(turns.waiting(store)) == 6
+
+
+def test_a_reply_is_read_ahead_only_when_nothing_is_left_to_judge(store: Store) -> None:
+    busy, go = threading.Event(), threading.Event()
+
+    class Slow(Moody):
+        def judge(self, *args: Any, **more: Any) -> Verdict:
+            busy.set()
+            assert go.wait(5)
+            return super().judge(*args, **more)
+
+    judge = Slow(0)
+    background = BackgroundJudge(store, an_engine, lambda engine: judge)
+    background.put(a_turn(store))
+    assert busy.wait(5)
+    background.read_ahead("How old is rain?", "Old.")
+    background.put(a_turn(store, 1))
+    go.set()
+    assert background.wait(5) and judge.calls == 2
+    assert judge.ahead == [], "the turn behind it came first"
+    background.read_ahead("How wet is rain?", "Wet.")
+    assert background.wait(0), "nobody waits for it"
+    assert eventually(lambda: judge.ahead == [("How wet is rain?", "Wet.")])
+    background.close()
