@@ -2,8 +2,8 @@
 
     python -m benchmarks.judging [--model FILE.gguf] [--adapter JUDGE.gguf] [--json]
 
-A judgement is timed as it happens in a chat: what the judge knows before is read already, a new message comes. Then replies
-are begun with and without a judge at work on another thread, and the time to the first token is compared.
+A judgement is timed as it happens in a chat: what the judge knows before is read already, a new message comes. Then
+replies are begun with and without a judge at work on another thread, and the time to the first token is compared.
 """
 
 from __future__ import annotations

@@ -113,6 +113,7 @@ class BackgroundJudge:
         engine: the engine to judge one turn with, held open for so long. It may be another one the next time.
         make: the judge on an engine.
         retry_s: how long a turn waits after its first failure, in seconds.
+        may: whether what waits may be judged still.
     """
 
     def __init__(
@@ -122,11 +123,13 @@ class BackgroundJudge:
         make: Callable[[ChatEngine], AnyJudge],
         *,
         retry_s: float = RETRY_S,
+        may: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store = store
         self._engine = engine
         self._make = make
         self._retry_s = retry_s
+        self._may = may
         self._judges_on: tuple[ChatEngine, str] | None = None
         self._judge: AnyJudge | None = None
         self._queue: queue.Queue[Turn | _Ahead | None] = queue.Queue()
@@ -208,7 +211,9 @@ class BackgroundJudge:
 
     def _still_waiting(self, turn: Turn) -> bool:
         """Whether a turn that waited here may still be judged: not if it was judged elsewhere meanwhile, by a learning
-        run or another program, or its chat was deleted."""
+        run or another program, its chat was deleted, or learning was switched off; then it waits in the store."""
+        if not self._may():
+            return False
         signals = self._store.signals.of([turn.reply.id])[turn.reply.id]
         return bool(pair_some(self._store, [turn.reply.id])) and all(signal.source != "judge" for signal in signals)
 

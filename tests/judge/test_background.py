@@ -137,6 +137,17 @@ def test_a_turn_whose_chat_was_deleted_is_not_tried_again(store: Store) -> None:
     background.close()
 
 
+def test_what_waits_is_not_judged_once_learning_is_off(store: Store) -> None:
+    judge, on = Moody(1), [True]
+    background = BackgroundJudge(store, an_engine, lambda engine: judge, retry_s=0.2, may=lambda: on[0])
+    background.put(a_turn(store))
+    assert background.wait(5)
+    on[0] = False
+    time.sleep(0.5)
+    assert judge.calls == 1
+    background.close()
+
+
 def test_closing_does_not_wait_for_a_turn_that_is_to_be_tried_again(store: Store) -> None:
     background = BackgroundJudge(store, an_engine, lambda engine: Moody(99), retry_s=60)
     background.put(a_turn(store))
