@@ -251,6 +251,8 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="the GGUF LoRA to write; its record is written beside it as .json")
     parser.add_argument("--model", type=Path, help="base model, a GGUF file; the embedded one unless given")
     parser.add_argument("--follows", type=Path, help="JSON lines of the second question: hint, reply, follows, split")
+    parser.add_argument("--start", type=Path, help="go on from this: a PEFT folder, whose record is beside it as .json")
+    parser.add_argument("--peft", type=Path, help="also keep what is best as a PEFT folder, to go on from another time")
     for name, value in Recipe().__dict__.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="how the base is held")
@@ -290,10 +292,10 @@ def main() -> None:
         return cases + dice.sample(second_train, round(recipe.second * len(second_train)))
 
     base = load_base(model, precision=options.precision)
-    policy = Policy(base, rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed)
+    policy = Policy(base, rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed, parent=options.start)
     reader = Reader(policy, compiled=options.compile)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "peft"
+        folder = options.peft or Path(scratch) / "peft"
         measured: dict[str, Any] = {}
 
         def evaluate() -> float:
@@ -332,6 +334,7 @@ def main() -> None:
         "precision": options.precision,
         "examples": {"train": len(told), "dev": len(held) + len(more), "follows_train": len(second_train)},
         "history": history,
+        **({"began_with": json.loads(options.start.with_suffix(".json").read_text("utf-8"))} if options.start else {}),
     }
     options.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     engine.close()
