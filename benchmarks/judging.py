@@ -2,8 +2,8 @@
 
     python -m benchmarks.judging [--model FILE.gguf] [--adapter JUDGE.gguf] [--json]
 
-A judgement is timed as it happens in a chat: the judge's own prompt is read already, a new message comes. Then replies
-are begun with and without a judge at work on another thread, and the time to the first token is compared.
+A judgement is timed as it happens in a chat: what the judge knows before is read already, a new message comes. Then
+replies are begun with and without a judge at work on another thread, and the time to the first token is compared.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import statistics
 import threading
 import time
 from collections.abc import Sequence
+from itertools import takewhile
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +49,17 @@ def judgements(engine: Engine, judge: Judge, examples: Sequence[Example]) -> dic
     """What one judgement takes, and how much of that is the model reading what is new."""
     judge.judge("", "", "hello")
     whole, reading, new = [], [], []
-    kept: list[int] = []
     for example in examples:
         tokens, _ = judge.prompt_of(example.question, example.reply, example.next)
-        common = next((n for n, (a, b) in enumerate(zip(kept, tokens, strict=False)) if a != b), len(kept))
-        new.append(len(tokens) - common)
-        kept = tokens
+        known, _ = judge.prompt_of(example.question, example.reply, "")
+        new.append(len(tokens) - sum(1 for _ in takewhile(bool, map(eq, known, tokens))))
+        judge.read_ahead(example.question, example.reply)
         started = time.perf_counter()
         judge.judge(example.question, example.reply, example.next)
         whole.append(time.perf_counter() - started)
     for example in examples:
         tokens, _ = judge.prompt_of(example.question, example.reply, example.next)
+        judge.read_ahead(example.question, example.reply)
         started = time.perf_counter()
         engine.next_logits([], tokens)
         reading.append(time.perf_counter() - started)

@@ -74,6 +74,7 @@ class Reply:
         message_id: int,
         prepare: Callable[[], Draft],
         begun: Callable[[], None],
+        ended: Callable[[str], None] = lambda text: None,
         cancel: threading.Event | None = None,
     ) -> None:
         self.chat_id = chat_id
@@ -83,6 +84,7 @@ class Reply:
         self._store = store
         self._prepare = prepare
         self._begun = begun
+        self._ended = ended
         self._cancel = threading.Event() if cancel is None else cancel
         self._answer: Answer | None = None
         self._pieces = self._run()
@@ -132,6 +134,7 @@ class Reply:
             self._finish(draft, generation, time.perf_counter() - started)
             if first:
                 self._begun()
+            self._ended(generation.text)
         except (GeneratorExit, KeyboardInterrupt):
             self._store.messages.fail(self.message_id, "interrupted")
             raise

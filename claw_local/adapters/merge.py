@@ -19,7 +19,7 @@ from ..engine.base import AdapterSlot
 from ..engine.gguf_file import GgufHeader
 from ..engine.models import check_model
 from ..engine.places import parts_of
-from ..errors import AdapterError, ModelError
+from ..errors import AdapterError, ModelError, UsageError
 from . import blocks
 from .lora_file import LoraFile, open_lora
 from .merge_layout import Layout, Place, lay_out
@@ -84,7 +84,7 @@ def merge(
     Raises:
         AdapterError: an adapter does not fit or cannot be merged, or the file cannot be written.
         ModelError: the base cannot be read, or is in several parts.
-        EngineError: a model could not be loaded for the check.
+        EngineError: a model could not be loaded for the check. UsageError: the file exists.
     """
     header = _whole_model(base)
     loras = [(open_lora(slot.path), slot.scale) for slot in adapters]
@@ -172,7 +172,7 @@ def _check_target(base: Path, target: Path, size: int, force: bool) -> None:
     if target.exists() and target.samefile(base):
         raise AdapterError(f"{target} is the model that is merged from. Choose another file.")
     if target.exists() and not (force and target.is_file()):
-        raise AdapterError(f"{target} exists. Choose another file, or add --force to write over it.")
+        raise UsageError(f"{target} exists. Choose another file, or add --force to write over it.")
     free = shutil.disk_usage(target.parent).free
     if size + SPARE_BYTES > free:
         raise AdapterError(

@@ -93,6 +93,20 @@ def print_explanation(result: Explanation, next_text: str, next_role: str, kept:
         typer.echo(f"On record: {signal.source} {signal.score:+d}{votes}{hint}")
 
 
+FILTER_WORDS = {
+    "too_short": "long enough to say something",
+    "too_long": "short enough to be a wish",
+    "off_topic": "about how the reply should be",
+    "secret": "holds no password, key or number that should stay secret",
+    "system_talk": "does not speak to the system",
+    "not_the_person": "comes from the person, not out of a file or a tool",
+    "other_language": "in the person's language",
+    "from_the_reply": "not copied from the reply",
+    "not_what_was_said": "says what the person said",
+}
+"""What a hint must be, by the filter that looks at it."""
+
+
 def _print_hint(result: Explanation) -> None:
     verdict = result.verdict
     if verdict.candidate:
@@ -100,11 +114,12 @@ def _print_hint(result: Explanation) -> None:
         typer.echo(f"\nHint, {whose}: {harmless(verdict.candidate)}")
         typer.echo(f"Kept: {f'yes, {_holds(verdict.scope)}' if verdict.hint else 'no'}")
         for name, passed in result.filters.items():
-            typer.echo(f"  {'passed' if passed else 'FAILED'}  {name}")
+            typer.echo(f"  {'passed' if passed else 'FAILED'}  {FILTER_WORDS[name]} ({name})")
     else:
         typer.echo("\nHint: none. No sentence that counts says how the reply should have been.")
     for text, filters in verdict.dropped:
-        typer.echo(f"Not taken, in the judge's words: {short(text, 60)}  (FAILED {', '.join(filters)})")
+        failed = ", ".join(FILTER_WORDS[name] for name in filters)
+        typer.echo(f"Not taken, in the judge's words: {short(text, 60)}  (FAILED {failed})")
 
 
 def _holds(scope: str) -> str:

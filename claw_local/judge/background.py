@@ -5,6 +5,7 @@ It must never make anyone wait: it is started only after the next reply has begu
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -87,6 +88,14 @@ def judge_waiting(
     return said
 
 
+@dataclass(frozen=True)
+class _Ahead:
+    """A reply that has just ended: what the judge can read before the person answers."""
+
+    question: str
+    reply: str
+
+
 @dataclass
 class _Later:
     """A turn that the judge failed at: when it is tried again, and how often it was."""
@@ -104,6 +113,7 @@ class BackgroundJudge:
         engine: the engine to judge one turn with, held open for so long. It may be another one the next time.
         make: the judge on an engine.
         retry_s: how long a turn waits after its first failure, in seconds.
+        may: whether what waits may be judged still.
     """
 
     def __init__(
@@ -113,14 +123,16 @@ class BackgroundJudge:
         make: Callable[[ChatEngine], AnyJudge],
         *,
         retry_s: float = RETRY_S,
+        may: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store = store
         self._engine = engine
         self._make = make
         self._retry_s = retry_s
+        self._may = may
         self._judges_on: tuple[ChatEngine, str] | None = None
         self._judge: AnyJudge | None = None
-        self._queue: queue.Queue[Turn | None] = queue.Queue()
+        self._queue: queue.Queue[Turn | _Ahead | None] = queue.Queue()
         self._later: dict[int, _Later] = {}
         self._idle = threading.Event()
         self._idle.set()
@@ -138,10 +150,19 @@ class BackgroundJudge:
         with self._lock:
             self._pending += 1
             self._idle.clear()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="claw-judge", daemon=True)
-                self._thread.start()
+            self._start()
         self._queue.put(turn)
+
+    def read_ahead(self, question: str, reply: str) -> None:
+        """A reply has ended: when nothing is left to judge, read what of it is known. Nobody waits for this."""
+        with self._lock:
+            self._start()
+        self._queue.put(_Ahead(question, reply))
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="claw-judge", daemon=True)
+            self._thread.start()
 
     def wait(self, timeout_s: float | None) -> bool:
         """Whether nothing is left to judge, within that time. Turns that are to be tried again later do not count."""
@@ -159,6 +180,9 @@ class BackgroundJudge:
             turn, queued = self._next()
             if turn is None:
                 return
+            if isinstance(turn, _Ahead):
+                self._read_ahead(turn)
+                continue
             try:
                 if queued or self._still_waiting(turn):
                     self._judge_one(turn)
@@ -176,7 +200,7 @@ class BackgroundJudge:
                         if self._pending == 0:
                             self._idle.set()
 
-    def _next(self) -> tuple[Turn | None, bool]:
+    def _next(self) -> tuple[Turn | _Ahead | None, bool]:
         """The next turn, and whether it was queued; one whose time to be tried again has come, where none is."""
         due = min(self._later.values(), key=lambda later: later.at, default=None)
         try:
@@ -187,7 +211,9 @@ class BackgroundJudge:
 
     def _still_waiting(self, turn: Turn) -> bool:
         """Whether a turn that waited here may still be judged: not if it was judged elsewhere meanwhile, by a learning
-        run or another program, or its chat was deleted."""
+        run or another program, its chat was deleted, or learning was switched off; then it waits in the store."""
+        if not self._may():
+            return False
         signals = self._store.signals.of([turn.reply.id])[turn.reply.id]
         return bool(pair_some(self._store, [turn.reply.id])) and all(signal.source != "judge" for signal in signals)
 
@@ -200,12 +226,21 @@ class BackgroundJudge:
         wait_s = min(self._retry_s * 2 ** (tries - 1), LONGEST_RETRY_S)
         self._later[turn.reply.id] = _Later(turn, time.monotonic() + wait_s, tries)
 
+    def _read_ahead(self, ended: _Ahead) -> None:
+        if not self._queue.empty():
+            return
+        with contextlib.suppress(Exception), self._engine() as engine:  # What fails is said when a turn is judged.
+            self._judge_on(engine).read_ahead(ended.question, ended.reply, cancel=self._stop)
+
+    def _judge_on(self, engine: ChatEngine) -> AnyJudge:
+        known = (engine, changes.state(self._store))
+        if self._judge is None or self._judges_on != known:
+            self._judge, self._judges_on = self._make(engine), known
+        return self._judge
+
     def _judge_one(self, turn: Turn) -> None:
         with self._engine() as engine:
-            known = (engine, changes.state(self._store))
-            if self._judge is None or self._judges_on != known:
-                self._judge, self._judges_on = self._make(engine), known
-            signal = judge_turn(self._store, self._judge, turn, cancel=self._stop)
+            signal = judge_turn(self._store, self._judge_on(engine), turn, cancel=self._stop)
         if signal is not None:
             for listener in self._listeners:
                 listener(signal)

@@ -148,6 +148,12 @@ class Judge:
         evidence = words.evidence(question, reply, message) if self._lexical else np.zeros(len(VERDICTS))
         return Reading(logprobs, prior, evidence, posterior(logprobs, prior, evidence))
 
+    def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:
+        """See `AnyJudge.read_ahead`. The few-shot judge keeps its examples' KV and is not shown the reply."""
+        if self._trained:
+            with within(self._timeout_s, cancel, self._engine) as deadline:
+                self._prompts.read_ahead(own_words(question), reply, cancel=deadline)
+
     def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
         """Probability that the reply follows the hint; see `AnyJudge.follows`."""
         with within(self._timeout_s, cancel, self._engine) as deadline:

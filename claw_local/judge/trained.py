@@ -15,7 +15,7 @@ from ..engine.base import Engine
 from .calibration import VERDICTS, Floats, log_softmax
 from .scoring import shorten
 
-FORMAT = 1
+FORMAT = 2
 """Changes whenever a prompt below does; it stands in an adapter's record and in the version of its verdicts."""
 QUESTION_WORDS = 24
 REPLY_WORDS = 32
@@ -31,12 +31,13 @@ ANSWER_WORDS: tuple[str, ...] = tuple(f" {answer}" for answer in ANSWERS)
 
 def next_state_prompt(question: str, reply: str, message: str) -> str:
     """First question: what does the next message say of the reply? Answered by one of `VERDICT_WORDS`."""
-    return (
-        f"Question: {shorten(question, QUESTION_WORDS) or '-'}\n"
-        f"Reply: {shorten(reply, REPLY_WORDS) or '-'}\n"
-        f"Then the person said: {shorten(message)}\n"
-        "The reply was:"
-    )
+    return f"{beginning(question, reply)}Then: {shorten(message)}\nThe reply was:"
+
+
+def beginning(question: str, reply: str) -> str:
+    """What of that prompt is known before the person says anything. What is missing is left out."""
+    parts = (("Question", shorten(question, QUESTION_WORDS)), ("Reply", shorten(reply, REPLY_WORDS)))
+    return "".join(f"{name}: {text}\n" for name, text in parts if text)
 
 
 def follows_prompt(hint: str, reply: str) -> str:
@@ -61,6 +62,15 @@ class Trained:
             Cancelled: `cancel` was set before it was done.
         """
         return self._read(next_state_prompt(question, reply, message), self._verdict_ids, cancel)
+
+    def read_ahead(self, question: str, reply: str, *, cancel: threading.Event | None = None) -> None:
+        """Compute what of the first question is known already; the engine keeps it until something else is asked.
+
+        Raises:
+            Cancelled: `cancel` was set before it was done.
+        """
+        token_ids = self._engine.tokenize(beginning(question, reply) + "Then:")
+        self._engine.next_logits([], token_ids, cancel=cancel)
 
     def verdict_prompt(self, question: str, reply: str, message: str) -> tuple[list[int], list[int]]:
         """[T] tokens of the first question, and [3] the token of each verdict word."""

@@ -57,6 +57,9 @@ class UnheardJudge:
             direction.candidate,
         )
 
+    def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:
+        """Nothing: the model is not asked."""
+
     def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
         """The judge's own word; whether it counts is another exam."""
         return self._judge.follows(hint, reply, cancel=cancel)

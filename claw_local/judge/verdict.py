@@ -81,6 +81,10 @@ class AnyJudge(Protocol):
         """
         ...
 
+    def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:
+        """Do now what can be done before the next message is there. It may do nothing. Raises as `judge` does."""
+        ...
+
     def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
         """Probability that the reply follows the hint, 0 to 1. Raises as `judge` does."""
         ...

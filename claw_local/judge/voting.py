@@ -95,6 +95,9 @@ class VotingJudge:
             direction.dropped,
         )
 
+    def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:
+        """Nothing: its prompt begins with what everything has in common, and ends with the message."""
+
     def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
         """Share of the votes for "yes"; see `AnyJudge.follows`."""
         votes = self._poll(asking.follows_prompt(hint, reply), asking.FOLLOWS_SHAPE, asking.read_follows, cancel)

@@ -188,8 +188,18 @@ class Asking(Opened):
                 lease.release()
                 raise
 
+        def ended(text: str) -> None:
+            if self.store.messages.teaching_of(reply_id) == "yes":
+                self._judge.read_ahead(self.store.messages.get(user_id).content, text)
+
         return Reply(
-            self.store, chat_id=record.id, user_message_id=user_id, message_id=reply_id, prepare=prepare, begun=begun
+            self.store,
+            chat_id=record.id,
+            user_message_id=user_id,
+            message_id=reply_id,
+            prepare=prepare,
+            begun=begun,
+            ended=ended,
         )
 
     def _side_reply(

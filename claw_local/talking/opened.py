@@ -52,7 +52,11 @@ class Opened:
         # Which adapters are applied is the engine's state: setting them and beginning a reply belong together.
         self._beginning = threading.Lock()
         self._judge = BackgroundJudge(
-            self.store, self._judging_engine, self._make_judge, retry_s=settings.judge.retry_s
+            self.store,
+            self._judging_engine,
+            self._make_judge,
+            retry_s=settings.judge.retry_s,
+            may=lambda: self.learn.enabled,
         )
 
     if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from claw_local.adapters.rounding import Rounding, codes_of
 from claw_local.cli.main import app
 from claw_local.engine.base import AdapterSlot
 from claw_local.engine.gguf_file import read_header
-from claw_local.errors import AdapterError, ModelError
+from claw_local.errors import AdapterError, ModelError, UsageError
 from claw_local.paths import Paths
 from tests.engine.conftest import LINEAR, write_lora
 
@@ -210,7 +210,7 @@ def test_what_cannot_be_merged_is_refused_and_leaves_nothing(
     with pytest.raises(AdapterError, match="is the model that is merged from"):
         merge(model_path, [AdapterSlot(lora)], model_path, force=True, check=False)
     target.write_bytes(b"mine")
-    with pytest.raises(AdapterError, match=r"exists.*--force"):
+    with pytest.raises(UsageError, match=r"exists.*--force"):
         merge(model_path, [AdapterSlot(lora)], target, check=False)
     usage = __import__("shutil").disk_usage(tmp_path)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=1 << 20))
@@ -245,7 +245,7 @@ def test_the_command_merges_an_adapter_by_id_or_name(home: Paths, small: Path, t
     assert run.exit_code == 0, run.output
     assert re.search(r"Written: .*out\.gguf \(98\.4 MB; .*14 weights changed", run.output)
     again = CliRunner().invoke(app, ["adapters", "merge", str(record.id), str(out), "--no-check"])
-    assert again.exit_code == 1 and "--force" in again.output
+    assert again.exit_code == 2 and "--force" in again.output
     shown = CliRunner().invoke(app, ["adapters", "merge", "1", str(out), "--no-check", "--force", "--json"])
     assert json.loads(shown.stdout)["changed"] == 14
     assert CliRunner().invoke(app, ["adapters", "merge", "9", str(out)]).exit_code == 1

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from claw_local.cli.judged import FILTER_WORDS
 from claw_local.cli.main import run
+from claw_local.judge.filters import FILTERS
+from claw_local.judge.written import WRITTEN_FILTERS
 from claw_local.paths import Paths
 from claw_local.store import Store
 from tests.engine.servers import OPENAI, Script, serving
@@ -129,7 +132,7 @@ def test_explain_takes_words_and_prints_them_without_control_characters_and_keep
     wish = "Use no lists please, \x1b[31mjust plain sentences."
     done = judge(home, "explain", wish, "--question", "How do I boil an egg?", "--reply", "1. Water 2. Egg")
     assert done.returncode == 0, done.stderr
-    assert "Verdict: -1" in done.stdout and "passed  secret" in done.stdout
+    assert "Verdict: -1" in done.stdout and "passed  holds no password" in done.stdout
     assert re.search(r"^wish +\+0\.00 +\+0\.00 +\+1\.50   'Use", done.stdout, re.MULTILINE)
     assert "\x1b" not in done.stdout
     assert not home.database.exists()
@@ -181,8 +184,9 @@ def test_explain_shows_votes_and_hints_that_were_not_taken(home: Paths, served: 
     assert done.returncode == 0, done.stderr
     assert "Verdict: -1" in done.stdout and re.search(r"^votes +-1  \+1  -1$", done.stdout, re.MULTILINE)
     assert "Hint, in the judge's words: Please write without lists." in done.stdout
-    assert "passed  not_what_was_said" in done.stdout
-    assert re.search(r"Not taken, in the judge's words: Ignore .*FAILED system_talk", done.stdout)
+    assert "passed  says what the person said" in done.stdout
+    assert re.search(r"Not taken, in the judge's words: Ignore .*FAILED does not speak to the system", done.stdout)
+    assert set(FILTER_WORDS) == {*FILTERS, *WRITTEN_FILTERS}
     script.says = wise
 
 

@@ -30,12 +30,16 @@ class Moody:
     def __init__(self, failures: int, error: Exception | None = None) -> None:
         self.failures, self.calls = failures, 0
         self.error = error or JudgeError("It took too long.")
+        self.ahead: list[tuple[str, str]] = []
 
     def judge(self, *_: Any, **__: Any) -> Verdict:
         self.calls += 1
         if self.calls <= self.failures:
             raise self.error
         return Verdict(1, LABELS, "", "", False, version="moody-1", votes=(1, 1, 0))
+
+    def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:
+        self.ahead.append((question, reply))
 
     def follows(self, *_: Any, **__: Any) -> float:
         raise AssertionError("nobody asks")
@@ -133,6 +137,17 @@ def test_a_turn_whose_chat_was_deleted_is_not_tried_again(store: Store) -> None:
     background.close()
 
 
+def test_what_waits_is_not_judged_once_learning_is_off(store: Store) -> None:
+    judge, on = Moody(1), [True]
+    background = BackgroundJudge(store, an_engine, lambda engine: judge, retry_s=0.2, may=lambda: on[0])
+    background.put(a_turn(store))
+    assert background.wait(5)
+    on[0] = False
+    time.sleep(0.5)
+    assert judge.calls == 1
+    background.close()
+
+
 def test_closing_does_not_wait_for_a_turn_that_is_to_be_tried_again(store: Store) -> None:
     background = BackgroundJudge(store, an_engine, lambda engine: Moody(99), retry_s=60)
     background.put(a_turn(store))
@@ -173,3 +188,27 @@ def test_a_learning_run_goes_on_without_a_judge_that_fails(store: Store) -> None
     judge_waiting(store, gone, more, numbers.append)
     assert gone.calls == MOST_FAILURES and numbers == [1, 2, 3], "it is not asked a thousand times"
     assert len(turns.waiting(store)) == 6
+
+
+def test_a_reply_is_read_ahead_only_when_nothing_is_left_to_judge(store: Store) -> None:
+    busy, go = threading.Event(), threading.Event()
+
+    class Slow(Moody):
+        def judge(self, *args: Any, **more: Any) -> Verdict:
+            busy.set()
+            assert go.wait(5)
+            return super().judge(*args, **more)
+
+    judge = Slow(0)
+    background = BackgroundJudge(store, an_engine, lambda engine: judge)
+    background.put(a_turn(store))
+    assert busy.wait(5)
+    background.read_ahead("How old is rain?", "Old.")
+    background.put(a_turn(store, 1))
+    go.set()
+    assert background.wait(5) and judge.calls == 2
+    assert judge.ahead == [], "the turn behind it came first"
+    background.read_ahead("How wet is rain?", "Wet.")
+    assert background.wait(0), "nobody waits for it"
+    assert eventually(lambda: judge.ahead == [("How wet is rain?", "Wet.")])
+    background.close()

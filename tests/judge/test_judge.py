@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from claw_local.engine._native import NativeContext
 from claw_local.engine.base import Cancelled
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.judge.judge import Judge, Verdict
@@ -228,3 +229,21 @@ def test_the_judge_takes_it_for_a_new_subject(judge: Judge, question: str, reply
     verdict = judge.judge(question, reply, message)
     assert verdict.score >= 0
     assert verdict.hint == ""
+
+
+def test_a_trained_judge_reads_ahead_and_then_only_the_message(
+    engine: LlamaCppEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Judge(engine, trained=True)
+    cold = judge.read(QUESTION, REPLY, "too long, two sentences are enough").logprobs
+    whole, _ = judge.prompt_of(QUESTION, REPLY, "too long, two sentences are enough")
+    judge.read_ahead("What is rain?", "Water that falls.")
+    judge.read_ahead(QUESTION, REPLY)
+    read: list[int] = []
+    decode = NativeContext.decode
+    monkeypatch.setattr(
+        NativeContext, "decode", lambda self, ids, *rest: (read.append(len(ids)), decode(self, ids, *rest))[1]
+    )
+    warm = judge.read(QUESTION, REPLY, "too long, two sentences are enough").logprobs
+    assert sum(read) < len(whole) // 2
+    assert np.array_equal(cold, warm)

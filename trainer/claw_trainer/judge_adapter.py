@@ -46,12 +46,18 @@ class Recipe:
 
     rank: int = 8
     alpha: int = 16
-    learning_rate: float = 5e-4
-    epochs: int = 2
-    batch: int = 32
+    learning_rate: float = 2e-3
+    ratio: float = 1.0
+    """Learning rate of LoRA's B over that of its A."""
+    epochs: int = 4
+    alone: int = 1
+    """Epochs at the beginning in which messages stand without question and reply: short, and most of what there is."""
+    second: float = 0.5
+    """Share of the second question's examples in each epoch."""
+    batch: int = 16
     smoothing: float = 0.05
     micro_tokens: int = 1024
-    evaluations: int = 2
+    evaluations: int = 1
     seed: int = 0
 
 
@@ -64,11 +70,17 @@ class Case:
     target: int
 
 
-def verdict_case(engine: Engine, example: Example, *, dice: random.Random | None = None) -> Case:
-    """An example of the first question; with dice, one of its many ways of being said."""
+def verdict_case(
+    engine: Engine, example: Example, *, dice: random.Random | None = None, alone: float = NO_CONTEXT
+) -> Case:
+    """An example of the first question; with dice, one of its many ways of being said.
+
+    Args:
+        alone: probability, with dice, that question and reply are left out.
+    """
     question, reply, message = example.question, example.reply, example.next
     if dice is not None:
-        if dice.random() < NO_CONTEXT:
+        if dice.random() < alone:
             question = reply = ""
         if dice.random() < REWORDED:
             message = retype(message, dice)
@@ -161,7 +173,14 @@ def train(
     """
     dice = random.Random(recipe.seed)
     parameters = reader.policy.parameters()
-    optimiser = torch.optim.AdamW(parameters, lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    trained_parameters = [(n, p) for n, p in reader.policy.model.named_parameters() if p.requires_grad]
+    rates = {"A": recipe.learning_rate, "B": recipe.learning_rate * recipe.ratio}
+    optimiser = torch.optim.AdamW(
+        [{"params": [p for n, p in trained_parameters if f"lora_{name}" in n], "peak": rates[name]} for name in rates],
+        lr=recipe.learning_rate,
+        betas=(0.9, 0.98),
+        weight_decay=0.01,
+    )
     history: list[dict[str, float]] = []
     best = float("-inf")
     started, seen, total_loss = time.perf_counter(), 0, 0.0
@@ -175,7 +194,7 @@ def train(
             share = (epoch + place / len(steps)) / recipe.epochs
             rate = min(1.0, (epoch * len(steps) + place + 1) / 20) * max(0.02, 1 - share)
             for settings in optimiser.param_groups:
-                settings["lr"] = recipe.learning_rate * rate
+                settings["lr"] = settings["peak"] * rate
             optimiser.zero_grad(set_to_none=True)
             size = sum(len(group) for group in step)
             for group in step:
@@ -232,6 +251,8 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="the GGUF LoRA to write; its record is written beside it as .json")
     parser.add_argument("--model", type=Path, help="base model, a GGUF file; the embedded one unless given")
     parser.add_argument("--follows", type=Path, help="JSON lines of the second question: hint, reply, follows, split")
+    parser.add_argument("--start", type=Path, help="go on from this: a PEFT folder, whose record is beside it as .json")
+    parser.add_argument("--peft", type=Path, help="also keep what is best as a PEFT folder, to go on from another time")
     for name, value in Recipe().__dict__.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="how the base is held")
@@ -266,13 +287,15 @@ def main() -> None:
 
     def epoch_cases(epoch: int) -> list[Case]:
         dice = random.Random(recipe.seed * 1000 + epoch)
-        return [verdict_case(engine, example, dice=dice) for example in told] + second_train
+        alone = 1.0 if epoch < recipe.alone else NO_CONTEXT
+        cases = [verdict_case(engine, example, dice=dice, alone=alone) for example in told]
+        return cases + dice.sample(second_train, round(recipe.second * len(second_train)))
 
     base = load_base(model, precision=options.precision)
-    policy = Policy(base, rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed)
+    policy = Policy(base, rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed, parent=options.start)
     reader = Reader(policy, compiled=options.compile)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "peft"
+        folder = options.peft or Path(scratch) / "peft"
         measured: dict[str, Any] = {}
 
         def evaluate() -> float:
@@ -289,16 +312,20 @@ def main() -> None:
             print(json.dumps(measured), flush=True)
             return score
 
+        def keep() -> None:
+            """Written at once: what is best so far is there, however the rest ends."""
+            policy.save(folder)
+            made = gguf.convert_lora(folder, model, Path(scratch) / "judge.gguf", precision="f16")
+            shutil.copyfile(made, options.out)
+
         history = train(
             reader,
             epoch_cases,
             recipe,
             evaluate=evaluate,
-            keep=lambda: policy.save(folder),
+            keep=keep,
             progress=lambda words: print(words, flush=True),
         )
-        made = gguf.convert_lora(folder, model, Path(scratch) / "judge.gguf", precision="f16")
-        shutil.copyfile(made, options.out)
     record = {
         "format": trained.FORMAT,
         "model": model.name,
@@ -307,6 +334,7 @@ def main() -> None:
         "precision": options.precision,
         "examples": {"train": len(told), "dev": len(held) + len(more), "follows_train": len(second_train)},
         "history": history,
+        **({"began_with": json.loads(options.start.with_suffix(".json").read_text("utf-8"))} if options.start else {}),
     }
     options.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     engine.close()
