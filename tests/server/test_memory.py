@@ -1,0 +1,30 @@
+"""Requests leave nothing behind: neither in memory, nor in the store of who does not teach."""
+
+from __future__ import annotations
+
+import httpx2
+import psutil
+
+from .conftest import Served
+
+REQUESTS = 150
+MOST_MB = 24.0
+
+
+def test_many_requests_leave_memory_where_it_was(served: Served) -> None:
+    process = psutil.Process()
+    with httpx2.Client(base_url=served.url, timeout=60) as client:
+
+        def ask(count: int) -> None:
+            for number in range(count):
+                messages = [{"role": "user", "content": f"Say {number % 7}."}]
+                body = {"messages": messages, "max_tokens": 1, "user": f"user {number}", "stream": number % 2 == 0}
+                response = client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": f"s{number}"})
+                assert response.status_code == 200
+
+        ask(30)
+        before = process.memory_info().rss
+        ask(REQUESTS)
+        grown_mb = (process.memory_info().rss - before) / 1e6
+    assert grown_mb < MOST_MB
+    assert served.assistant.chats() == []
