@@ -97,11 +97,16 @@ async def _closing(service: Serve) -> AsyncIterator[None]:
 
 
 def _invalid(error: RequestValidationError) -> Invalid:
-    first = error.errors()[0]
-    # Numbers are places in a list, or in text that is no JSON: nobody asked for those by name.
-    where = [part for part in first["loc"][1:] if isinstance(part, str)]
+    # Where a field may be of several kinds, what came is likeliest to be of the kind that goes wrong deepest inside.
+    first = max(error.errors(), key=lambda one: len(one["loc"]))
+    where = ".".join(part for part in first["loc"][1:] if _is_field(part))
     said = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
-    return Invalid(f"{'.'.join(where) or 'The request'}: {said}."[:500], field=".".join(where)[:200])
+    return Invalid(f"{where or 'The request'}: {said}."[:500], field=where[:200])
+
+
+def _is_field(part: Any) -> bool:
+    """Whether a step on the way to what is wrong is a field of the request, and no place in a list or name of a type."""
+    return isinstance(part, str) and part.isidentifier() and part.islower() and part not in ("str", "int")
 
 
 def _description(app: FastAPI) -> dict[str, Any]:

@@ -7,10 +7,11 @@ known is left alone, as other servers do. It must never know how an answer is wr
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any, Literal
 
 from fastapi import Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..talking.text import clean
 from .api import caller_of, session_of
@@ -25,12 +26,19 @@ MOST_PROMPTS = 16
 MOST_TEXTS = 256
 LARGEST_SEED = 2**63 - 1
 
+
+def _whole(value: Any) -> Any:
+    """JSON knows no difference between 2 and 2.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)
 Text = Annotated[str, Field(max_length=4_000_000)]
 Name = Annotated[str, Field(max_length=256)]
-Seed = Annotated[int, Field(ge=-LARGEST_SEED, le=LARGEST_SEED)]
-Count = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
+Seed = Annotated[int, Field(ge=-LARGEST_SEED, le=LARGEST_SEED), WHOLE]
+Count = Annotated[int, Field(ge=1, le=MOST_TOKENS), WHOLE]
 Stops = str | Annotated[list[str], Field(max_length=MOST_STOPS)]
-TokenIds = Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(min_length=1, max_length=200_000)]
+TokenIds = Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1), WHOLE]], Field(min_length=1, max_length=200_000)]
 
 
 class Wire(BaseModel):
@@ -39,10 +47,16 @@ class Wire(BaseModel):
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
+def _text_only(kind: Any) -> Any:
+    if isinstance(kind, str) and kind not in ("text", "input_text", "refusal"):
+        raise ValueError("only text is read here: no images, sound or files")
+    return kind
+
+
 class Part(Wire):
     """One part of a message's content."""
 
-    type: str
+    type: Annotated[Literal["text", "input_text", "refusal"], BeforeValidator(_text_only)]
     text: Text | None = None
 
 
@@ -89,12 +103,16 @@ class NamedTool(Wire):
 
 class Shape(Wire):
     name: Name = ""
-    schema_: dict[str, Any] | None = Field(None, alias="schema")
+    schema_: dict[str, Any] = Field(alias="schema")
 
 
-class Format(Wire):
-    type: Literal["text", "json_object", "json_schema"]
-    json_schema: Shape | None = None
+class PlainFormat(Wire):
+    type: Literal["text", "json_object"]
+
+
+class ShapedFormat(Wire):
+    type: Literal["json_schema"]
+    json_schema: Shape
 
 
 class StreamOptions(Wire):
@@ -108,14 +126,14 @@ class Drawing(Wire):
     max_tokens: Count | None = None
     temperature: Annotated[float, Field(ge=0, le=5)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=100_000), WHOLE] | None = None
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
     repeat_penalty: Annotated[float, Field(ge=1, le=3)] | None = None
     seed: Seed | None = None
     stop: Stops | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: Annotated[int, Field(ge=1, le=1)] | None = None
+    n: Annotated[int, Field(ge=1, le=1), WHOLE] | None = None
     user: Annotated[str, Field(max_length=512)] | None = None
 
     def drawn(self, most: int | None) -> Drawn:
@@ -143,9 +161,9 @@ class ChatRequest(Drawing):
     tools: Annotated[list[FunctionTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool | None = None
-    response_format: Format | None = None
+    response_format: PlainFormat | ShapedFormat | None = None
     logprobs: bool | None = None
-    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20), WHOLE] | None = None
 
     def asked(self, request: Request) -> Asked:
         """Raises Invalid."""
@@ -171,7 +189,7 @@ class CompletionRequest(Drawing):
         | TokenIds
         | Annotated[list[TokenIds], Field(min_length=1, max_length=MOST_PROMPTS)]
     )
-    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    logprobs: Annotated[int, Field(ge=0, le=20), WHOLE] | None = None
     echo: bool | None = None
 
     def asked(self, request: Request) -> list[Asked]:
@@ -219,6 +237,15 @@ class EmbeddingRequest(Wire):
         return [clean(part) if isinstance(part, str) else part for part in self.input if not isinstance(part, int)]
 
 
+KEPT = r"^(chatcmpl-|msg_)?[1-9][0-9]{0,17}(-[A-Za-z0-9_-]{0,60})?$"
+
+
+def _kept(identity: Any) -> Any:
+    if isinstance(identity, str) and not re.fullmatch(KEPT, identity):
+        raise ValueError("only an answer that is kept can be spoken of, and its id begins with its number")
+    return identity
+
+
 class FeedbackRequest(Wire):
     """What a person said outright about a reply.
 
@@ -227,25 +254,20 @@ class FeedbackRequest(Wire):
         edit: the text as it should have been.
     """
 
-    id: Annotated[str, Field(min_length=1, max_length=128)]
+    id: Annotated[str, Field(pattern=KEPT), BeforeValidator(_kept)]
     score: Literal["good", "bad"] | None = None
     hint: Annotated[str, Field(max_length=400)] | None = None
     edit: Annotated[str, Field(max_length=200_000)] | None = None
 
     @property
     def message_id(self) -> int:
-        """The message's number. Raises Invalid."""
-        number = self.id.removeprefix("chatcmpl-").removeprefix("msg_").partition("-")[0]
-        if not number.isascii() or not number.isdecimal() or len(number) > 18 or int(number) == 0:
-            raise Invalid("Only an answer that is kept can be spoken of: its id begins with its number.", field="id")
-        return int(number)
+        """The message's number."""
+        return int(self.id.removeprefix("chatcmpl-").removeprefix("msg_").partition("-")[0])
 
 
 def _said(message: ChatMessage) -> Said:
     content = message.content
     if isinstance(content, list):
-        if any(part.type not in ("text", "input_text", "refusal") for part in content):
-            raise Invalid("Only text is read here: no images, sound or files.", field="messages")
         content = "\n".join(part.text or "" for part in content)
     roles: dict[str, Any] = {"developer": "system", "function": "tool"}
     calls = tuple(
@@ -266,11 +288,7 @@ def _tool(function: Function) -> Tool:
     return Tool(clean(function.name), clean(function.description or ""), parameters)
 
 
-def _shape(form: Format | None) -> str:
-    if form is None or form.type == "text":
-        return ""
-    if form.type == "json_object":
-        return ANY_OBJECT
-    if form.json_schema is None or form.json_schema.schema_ is None:
-        raise Invalid("response_format of type json_schema has a json_schema with a schema.", field="response_format")
-    return clean(json.dumps(form.json_schema.schema_, ensure_ascii=False))
+def _shape(form: PlainFormat | ShapedFormat | None) -> str:
+    if isinstance(form, ShapedFormat):
+        return clean(json.dumps(form.json_schema.schema_, ensure_ascii=False))
+    return ANY_OBJECT if form is not None and form.type == "json_object" else ""

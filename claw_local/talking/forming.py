@@ -105,7 +105,7 @@ def prompt(
         if asked.prompt is not None or asked.prompt_ids:
             return _raw(engine, asked)
         made = calling.messages(asked.messages, formed.form)
-        if all(message.role == "system" for message in made):
+        if not made:
             raise CannotAnswer("There is no message to answer.", field="messages")
         _put_tokens(made, replies, engine.info.sha256)
         last = max((n for n, message in enumerate(made) if message.role == "user"), default=-1)

@@ -193,7 +193,6 @@ def test_models_are_what_is_in_use_and_the_base(client: openai.OpenAI) -> None:
         ({"model": "gpt-nothing"}, ""),
         ({"temperature": 9}, "temperature"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "messages"),
-        ({"messages": [{"role": "system", "content": "Be kind."}]}, "messages"),
         ({"messages": [{"role": "user", "content": "word " * 3000}]}, "messages"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"response_format": {"type": "json_schema"}}, "response_format"),
@@ -206,5 +205,5 @@ def test_what_cannot_be_answered_is_said_in_one_sentence(
         client.chat.completions.create(**{"model": "", "messages": ASKED, "max_tokens": 4, **request_})
     assert caught.value.status_code == (404 if "model" in request_ else 400)
     body: Any = caught.value.body
-    assert body["message"] and body["type"] and (body["param"] or "") == field
+    assert body["message"] and body["type"] and (body["param"] or "").startswith(field)
     assert "/" not in body["message"].replace("/v1", "") and "Traceback" not in body["message"]
