@@ -105,7 +105,7 @@ def _invalid(error: RequestValidationError) -> Invalid:
 
 
 def _is_field(part: Any) -> bool:
-    """Whether a step on the way to what is wrong is a field of the request, and no place in a list or name of a type."""
+    """Whether a step on the way to what is wrong is a field, and no place in a list or name of a type."""
     return isinstance(part, str) and part.isidentifier() and part.islower() and part not in ("str", "int")
 
 

@@ -38,17 +38,12 @@ class Kept:
 
 def is_aside(asked: Asked) -> bool:
     """Whether a request is a side turn: it says so, or looks like housekeeping."""
-    if (
-        asked.prompt is not None
-        or asked.prompt_ids
-        or not asked.messages
-        or asked.messages[-1].role in ("assistant", "system")
-    ):
+    said = [(one.role, one.content) for one in asked.messages if one.role != "system"]
+    if asked.prompt is not None or asked.prompt_ids or not said or said[-1][0] == "assistant":
         return True
     if asked.session.turn:
         return asked.session.turn == "side"
     system = "\n".join(one.content for one in asked.messages if one.role == "system")
-    said = [(one.role, one.content) for one in asked.messages if one.role != "system"]
     return looks_aside(system, said)
 
 

@@ -65,7 +65,7 @@ NONE = "1 < 2 and <tool_ <tool_call>no</tool_call> end"
 def read(form: Form, text: str) -> tuple[str, list[tuple[str, str]]]:
     """What a reader makes of a text, however it is cut into pieces."""
     found = []
-    for size in (1, 3, len(text)):
+    for size in (1, 3, len(text) or 1):
         reader = CallReader(form)
         words = "".join(reader.push(text[start : start + size]) for start in range(0, len(text), size))
         found.append((words + reader.finish(), reader.calls))
@@ -110,10 +110,10 @@ def test_the_form_is_the_one_the_template_teaches() -> None:
 
 def test_a_template_that_knows_tools_writes_tools_calls_and_results() -> None:
     template = ChatTemplate(
-        "{% if tools %}TOOLS{% for tool in tools %} {{ tool.function.name }}{% endfor %}\n{% endif %}"
+        "{% set end = '\\n' %}{% if tools %}TOOLS{% for tool in tools %} {{ tool.function.name }}{% endfor %}{{ end }}{% endif %}"
         "{% for m in messages %}{{ m.role }}:{{ m.content }}"
         "{% for call in m.tool_calls or [] %}<call>{{ call.function.arguments | tojson }}</call>{% endfor %}"
-        "\n{% endfor %}"
+        "{{ end }}{% endfor %}"
     )
     said = (
         Said("user", "Plant an oak."),

@@ -21,8 +21,8 @@ FEW = settings(
     suppress_health_check=list(HealthCheck),
 )
 MORE_THAN_A_SCHEMA_SAYS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings")
-"""What they refuse with 400 can depend on more than a description can hold: whether the tool that has to be called is among
-those given, whether a grammar can be made of a shape, which tokens the model has."""
+"""What they refuse with 400 can depend on more than a description can hold: whether the tool that has to be called is
+among those given, whether a grammar can be made of a shape, which tokens the model has."""
 SHORT = 2
 """Tokens of an answer: what is said does not matter here."""
 
