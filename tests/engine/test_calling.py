@@ -110,7 +110,8 @@ def test_the_form_is_the_one_the_template_teaches() -> None:
 
 def test_a_template_that_knows_tools_writes_tools_calls_and_results() -> None:
     template = ChatTemplate(
-        "{% set end = '\\n' %}{% if tools %}TOOLS{% for tool in tools %} {{ tool.function.name }}{% endfor %}{{ end }}{% endif %}"
+        "{% set end = '\\n' %}{% if tools %}TOOLS{% for tool in tools %} {{ tool.function.name }}{% endfor %}{{ end }}"
+        "{% endif %}"
         "{% for m in messages %}{{ m.role }}:{{ m.content }}"
         "{% for call in m.tool_calls or [] %}<call>{{ call.function.arguments | tojson }}</call>{% endfor %}"
         "{{ end }}{% endfor %}"
