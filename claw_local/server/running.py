@@ -68,14 +68,21 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None], 
     except ImportError as error:
         raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
 
+    service = Serve(assistant, places=places)
+
     class Announced(Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             announce()
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # First, so that answers under way end now and are whole, and nobody waits for them.
+            await service.close()
+            await super().shutdown(sockets)
+
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     config = Config(
-        make_app(Serve(assistant, places=places), door),
+        make_app(service, door),
         log_config=None,
         access_log=False,
         server_header=False,
