@@ -162,11 +162,12 @@ class Messages:
         raise NotFoundError(f"There is no message {message_id}. Message ids stand in `claw-local ask --json`.")
 
     def said(self, limit: int) -> list[str]:
-        """The person's last messages in chats begun here, newest first, each once; very long ones are left out."""
+        """The person's last messages in chats begun here, newest first, each once; very long ones are left out, and
+        what other programs say."""
         query = """
             select content, max(messages.id) as latest from messages join chats on chats.id = messages.chat_id
             where role = 'user' and turn_type = 'main' and deleted_at = '' and origin = ''
-            and length(content) <= :longest
+            and length(content) <= :longest and chats.id not in (select chat_id from sessions)
             group by content order by latest desc limit :limit
         """
         with self._database.read() as db:

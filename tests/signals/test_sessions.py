@@ -106,3 +106,9 @@ def test_fingerprints_are_bounded_the_oldest_go_first(store: Store, monkeypatch:
     with store.database.read() as db:
         kept = [row["message_id"] for row in db.table("session_prints").rows]
     assert 10 <= len(kept) <= 12 and min(kept) > 28
+
+
+def test_what_programs_say_is_no_line_of_the_persons_to_call_back(store: Store) -> None:
+    store.messages.add(store.chats.create().id, "user", "Mine.", parent_id=None)
+    keep(store, [ASKED, ANSWER])
+    assert store.messages.said(10) == ["Mine."]
