@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from .conftest import Served
@@ -25,23 +25,34 @@ MORE_THAN_A_SCHEMA_SAYS = ("/v1/chat/completions", "/v1/completions", "/v1/embed
 among those given, whether a grammar can be made of a shape, which tokens the model has."""
 SHORT = 2
 """Tokens of an answer: what is said does not matter here."""
+LONGEST = 1_000_000
 
 
 @pytest.fixture(scope="module")
-def description(served: Served) -> Any:
-    return schemathesis.openapi.from_url(f"{served.url}/openapi.json")
+def operations(served: Served) -> list[Any]:
+    schema = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
+    return [found.ok() for found in schema.get_all_operations()]
 
 
-described = schemathesis.pytest.from_fixture("description")
+@pytest.mark.parametrize("mode", list(schemathesis.GenerationMode))
+def test_every_answer_is_one_that_is_described(operations: list[Any], mode: schemathesis.GenerationMode) -> None:
+    assert len(operations) >= 7
+    for operation in operations:
+        if mode is schemathesis.GenerationMode.POSITIVE or operation.body:
+            look_at(operation, mode)
 
 
-@described.parametrize()
-@FEW
-def test_every_answer_is_one_that_is_described(case: schemathesis.Case) -> None:
-    if isinstance(case.body, dict):
-        for name in ("max_tokens", "max_completion_tokens"):
-            value = case.body.get(name)
-            if isinstance(value, int) and not isinstance(value, bool) and SHORT < value <= 1_000_000:
-                case.body[name] = SHORT
-    excluded = [positive_data_acceptance] if case.path in MORE_THAN_A_SCHEMA_SAYS else []
-    case.call_and_validate(timeout=60, excluded_checks=excluded)
+def look_at(operation: Any, mode: schemathesis.GenerationMode) -> None:
+    excluded = [positive_data_acceptance] if operation.path in MORE_THAN_A_SCHEMA_SAYS else []
+
+    @given(operation.as_strategy(generation_mode=mode))
+    @FEW
+    def ask(case: schemathesis.Case) -> None:
+        if isinstance(case.body, dict):
+            for name in ("max_tokens", "max_completion_tokens"):
+                value = case.body.get(name)
+                if isinstance(value, (int, float)) and not isinstance(value, bool) and SHORT < value <= LONGEST:
+                    case.body[name] = SHORT
+        case.call_and_validate(timeout=60, excluded_checks=excluded)
+
+    ask()
