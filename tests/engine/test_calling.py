@@ -134,13 +134,20 @@ def test_a_template_that_knows_tools_writes_tools_calls_and_results() -> None:
 @pytest.mark.parametrize("form", [TAGGED, IN_WORDS, LISTED, BARE])
 def test_the_grammar_keeps_calls_whole(engine: LlamaCppEngine, form: Form) -> None:
     prompt = Prompt(tuple(engine.tokenize("Call: ")))
-    made = grammar([TREE, Tool("wait")], form, parallel=False)
+    # A small model that may plant a tree in a tree does so for ever.
+    kind = {**TREE.parameters, "properties": {"kind": TREE.parameters["properties"]["kind"]}}
+    made = grammar([Tool("plant", "", kind), Tool("wait", "", {"additionalProperties": False})], form, parallel=False)
     generation, pieces = engine.generate(prompt, FormedSampling(max_tokens=80, temperature=0, grammar=made))
     words, calls = read(form, "".join(pieces))
     assert generation.finish_reason == "stop" and not words.strip()
     ((name, arguments),) = calls
     assert name in ("plant", "wait")
     assert name == "wait" or json.loads(arguments)["kind"] in ("oak", "elm")
+
+
+def test_what_references_mean_stands_in_the_grammar_as_deep_as_it_is_useful() -> None:
+    made = grammar([TREE], IN_WORDS, parallel=False)
+    assert '"\\"oak\\"" | "\\"elm\\""' in made and "tree-child-child" in made and len(made) < 20_000
 
 
 def test_without_a_call_words_are_free_and_from_its_mark_on_they_are_not(engine: LlamaCppEngine) -> None:
