@@ -70,7 +70,7 @@ def explain(judge: AnyJudge, question: str, reply: str, next_text: str, next_rol
         verdict=verdict,
         logprobs={name: float(value) for name, value in zip(VERDICTS, reading.logprobs, strict=True)},
         prior={name: float(value) for name, value in zip(VERDICTS, reading.prior, strict=True)},
-        counted=counted(question, reply, next_text) if judge.lexical else [],
+        counted=counted(question, reply, next_text, judge.words_weight),
         filters=passed(verdict),
     )
 
@@ -83,14 +83,18 @@ def passed(verdict: Verdict) -> dict[str, bool]:
     return {name: name not in verdict.filters for name in names}
 
 
-def counted(question: str, reply: str, message: str) -> list[Counted]:
-    """The groups of words that speak in a message, the strongest first."""
+def counted(question: str, reply: str, message: str, share: float = 1.0) -> list[Counted]:
+    """The groups of words that speak in a message, the strongest first.
+
+    Args:
+        share: how much of what they say counts.
+    """
     weights = words.data()["weights"]
     found = []
     for name, strength in words.features(question, reply, message).items():
-        if strength:
+        if strength and share:
             verdict, weight = weights[name]
-            found.append(Counted(name, _where(name, words.tidy(message)), verdict, weight * strength))
+            found.append(Counted(name, _where(name, words.tidy(message)), verdict, share * weight * strength))
     return sorted(found, key=lambda one: -one.nats)
 
 

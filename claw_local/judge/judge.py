@@ -23,6 +23,10 @@ from .saying import TIMEOUT_S, say
 from .trained import FORMAT, Trained
 from .verdict import Identity, Score, Verdict
 
+WORDS_BESIDE_TRAINED = 0.25
+"""Of what the words of a message say in nats, so much counts beside a trained judge, which reads them itself. Chosen on
+the dev split."""
+
 __all__ = ["Judge", "Reading", "Score", "Verdict", "version"]
 
 
@@ -49,13 +53,19 @@ def version() -> str:
     return f"few-shot-1-{digest[:8]}"
 
 
+def trained_version() -> str:
+    """The same of a trained judge."""
+    digest = hashlib.sha256(f"{words.raw()}{WORDS_BESIDE_TRAINED}".encode()).hexdigest()
+    return f"trained-{FORMAT}-{digest[:8]}"
+
+
 class Judge:
     """Judges on one engine by the log-probabilities of verdict words. Implements `AnyJudge`.
 
     Args:
         engine: its base model judges; the chat's KV and adapters are not touched.
         trained: the engine's judge's adapters were trained for this: they are asked with the prompt they know.
-        lexical: whether the words of a message count beside the model; None: if it was not trained.
+        words_weight: how much the words of a message count beside the model; None: 1, or less if it was trained.
         confidence: least probability of good or bad.
         adapter: SHA-256 of the engine's judge's adapters; "" without one.
         timeout_s: longest that one question may take.
@@ -67,7 +77,7 @@ class Judge:
         engine: Engine,
         *,
         trained: bool = False,
-        lexical: bool | None = None,
+        words_weight: float | None = None,
         confidence: float = CONFIDENCE,
         adapter: str = "",
         timeout_s: float = TIMEOUT_S,
@@ -77,11 +87,12 @@ class Judge:
         self._few_shot = scoring.FewShot(engine)
         self._prompts = Trained(engine)
         self._trained = trained
-        self._lexical = not trained if lexical is None else lexical
+        usual = WORDS_BESIDE_TRAINED if trained else 1.0
+        self._words_weight = usual if words_weight is None else words_weight
         self._confidence = confidence
         self._timeout_s = timeout_s
         self._writes_hints = writes_hints
-        self._version = f"trained-{FORMAT}" if trained else version()
+        self._version = trained_version() if trained else version()
         self._identity = Identity(engine.info.sha256, adapter, self._version)
 
     @property
@@ -89,9 +100,9 @@ class Judge:
         return self._identity
 
     @property
-    def lexical(self) -> bool:
-        """Whether the words of a message count."""
-        return self._lexical
+    def words_weight(self) -> float:
+        """How much the words of a message count; 0: they do not."""
+        return self._words_weight
 
     def judge(
         self,
@@ -145,7 +156,7 @@ class Judge:
             else:
                 prior = self._few_shot.prior(cancel=deadline)
                 logprobs = self._few_shot.logprobs(message, cancel=deadline)
-        evidence = words.evidence(question, reply, message) if self._lexical else np.zeros(len(VERDICTS))
+        evidence = self._words_weight * words.evidence(question, reply, message)
         return Reading(logprobs, prior, evidence, posterior(logprobs, prior, evidence))
 
     def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:

@@ -151,7 +151,7 @@ def test_the_labelled_cases_are_judged_well(judge: Judge, own_cases: list[dict[s
 
 
 def test_the_model_alone_tells_good_from_bad(engine: LlamaCppEngine, own_cases: list[dict[str, Any]]) -> None:
-    judge, some = Judge(engine, lexical=False), own_cases[::2]
+    judge, some = Judge(engine, words_weight=0.0), own_cases[::2]
     verdicts = [judge.judge(case["question"], case["reply"], case["next"]) for case in some]
     assert _auc(verdicts, some) >= 0.85
 
