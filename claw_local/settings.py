@@ -70,6 +70,9 @@ class ModelSettings(Section):
     """Layers to keep on a GPU, where llama.cpp was built for one; -1 means all."""
     system: str = ""
     """System prompt of new chats. Empty: the model's own."""
+    together: int = Field(1, ge=1, le=64)
+    """Most replies that are decoded in one batch, where several are asked for at the same time; 1: one after the other.
+    With more, there is room in memory for two chats of the longest kind instead of one."""
     keep_open: int = Field(2, ge=1, le=8)
     """Most model files that are kept in memory at once, when chats have models of their own."""
 
