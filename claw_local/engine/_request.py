@@ -50,10 +50,10 @@ class Request:
         generation: Generation,
         adapters: Adapters,
         *,
-        client: Hashable,
-        cancel: Flag | None,
-        on_piece: Callable[[str], None] | None,
-        on_end: Callable[[Request], None] | None,
+        client: Hashable = "",
+        cancel: Flag | None = None,
+        on_piece: Callable[[str], None] | None = None,
+        on_end: Callable[[Request], None] | None = None,
     ) -> None:
         self.generation = generation
         self.client = client
@@ -69,7 +69,6 @@ class Request:
         self.adapters = adapters
         self.writing: Writing | None = None
         self.seat: Seat | None = None
-        self.joined = 0
         self.waits_for: Request | None = None
         self.waits_until = 0
         self.needs_all_room = False
@@ -121,9 +120,13 @@ class Request:
 
     @property
     def left(self) -> int:
-        """Tokens not computed yet; with one, the next token can be drawn."""
-        assert self.seat is not None
-        return len(self.generation.prompt_ids) + len(self.generation.response_ids) - len(self.seat.tokens)
+        """Tokens not computed yet; with one, the next token can be drawn after the next batch."""
+        return len(self.generation.prompt_ids) + len(self.generation.response_ids) - self.computed
+
+    @property
+    def computed(self) -> int:
+        """Tokens whose KV is there."""
+        return 0 if self.seat is None else len(self.seat.tokens)
 
     def say(self, piece: str) -> None:
         if piece:

@@ -78,12 +78,10 @@ class Seats:
         """Tokens in seats nobody sits in."""
         return sum(len(seat.tokens) for seat in self._seats if not seat.taken)
 
-    def take(self, token_ids: list[int], adapters: Adapters) -> Seat | None:
-        """A seat for a reply after `token_ids`. What any seat has of them is in it already, all but the last two tokens.
-        None if all seats are taken."""
+    def take(self, token_ids: list[int], adapters: Adapters) -> Seat:
+        """A seat for a reply after `token_ids`, while any is free. What any seat has of them is in it already, all but
+        the last two tokens."""
         idle = [seat for seat in self._seats if not seat.taken]
-        if not idle:
-            return None
         source, shared = self._likest(token_ids, adapters, None)
         if source is not None and not source.taken and 2 * shared >= len(source.tokens):
             seat = source  # The turn before of the same chat, most likely: it goes on there.
