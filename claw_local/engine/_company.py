@@ -119,7 +119,7 @@ class Company:
         return [(request, request.ids[request.computed : request.computed + count]) for request, count in counts]
 
     def find_room(self, parts: list[Part]) -> Request | None:
-        """Room for a batch. What is kept goes first; if that is not enough, returns who has to make room: who came last."""
+        """Room for a batch: what is kept goes first. Returns who has to go if that is not enough: the last one."""
         if self._seats.make_room(sum(len(new) for _, new in parts)):
             return None
         last = self.members[-1]
