@@ -140,9 +140,8 @@ def test_pieces_come_while_it_is_written_and_end_once(many: LlamaCppEngine) -> N
 
 
 def test_a_short_question_is_answered_while_a_long_prompt_is_read(many: LlamaCppEngine) -> None:
-    long = many.submit(
-        ask(many, "Rain fell on the hills and the sea. " * 80), replace(GREEDY, max_tokens=2), client="a"
-    )
+    prompt = ask(many, "Rain fell on the hills and the sea. " * 50)
+    long = many.submit(prompt, replace(GREEDY, max_tokens=2), client="a")
     until(lambda: together(many).active == 1)
     short = many.submit(ask(many, QUESTIONS[4]), replace(GREEDY, max_tokens=4), client="b")
     short.wait(60)
@@ -178,10 +177,8 @@ def test_a_reader_that_stops_reading_gives_its_place_up(many: LlamaCppEngine) ->
 
 
 def test_one_that_asks_much_keeps_nobody_waiting(many: LlamaCppEngine) -> None:
-    greedy = [
-        many.submit(ask(many, f"Story number {n}."), replace(LONG, max_tokens=200), client="much") for n in range(12)
-    ]
-    until(lambda: together(many).active == 8)
+    sampling = replace(LONG, max_tokens=70, seed=2)
+    greedy = [many.submit(ask(many, f"Story number {n}."), sampling, client="much") for n in range(12)]
     until(lambda: all(len(request.generation.response_ids) > 3 for request in greedy[:8]))
     modest = many.submit(ask(many, QUESTIONS[4]), replace(GREEDY, max_tokens=4), client="little")
     modest.wait(60)
@@ -264,12 +261,8 @@ def test_what_one_gets_wrong_is_its_own_affair(many: LlamaCppEngine) -> None:
         shapeless.wait(60)
     assert deaf.wait(60).finish_reason == "cancelled"
     assert good.wait(60).finish_reason in ("stop", "length")
-    for prompt, reason in (
-        ([], "empty"),
-        ([1] * 1024, "fills"),
-        ([1, 10**6], "does not have"),
-        ([-1], "does not have"),
-    ):
+    strange = "does not have"
+    for prompt, reason in (([], "empty"), ([1] * 1024, "fills"), ([1, 10**6], strange), ([-1], strange)):
         with pytest.raises(EngineError, match=reason):
             many.submit(prompt, GREEDY)
 
