@@ -72,7 +72,7 @@ class ModelSettings(Section):
     """System prompt of new chats. Empty: the model's own."""
     together: int = Field(1, ge=1, le=64)
     """Most replies that are decoded in one batch, where several are asked for at the same time; 1: one after the other.
-    With more, there is room in memory for two chats of the longest kind instead of one."""
+    With more, memory holds three chats of the longest kind instead of one: two of which are under way."""
     keep_open: int = Field(2, ge=1, le=8)
     """Most model files that are kept in memory at once, when chats have models of their own."""
 

@@ -57,7 +57,7 @@ class Company:
         need = len(ids) - self._seats.shareable(ids, request.adapters) + min(AHEAD, self._most_left(request))
         if request.needs_all_room:  # It had to make room once; let that not happen again and again.
             need += sum(self._most_left(other) for other in (request, *self.members))
-        return need + coming <= self._seats.spare
+        return need + coming <= self._seats.free
 
     def _most_left(self, request: Request) -> int:
         """Most tokens that may still be drawn for it."""
@@ -119,8 +119,8 @@ class Company:
         return [(request, request.ids[request.computed : request.computed + count]) for request, count in counts]
 
     def find_room(self, parts: list[Part]) -> Request | None:
-        """Room for a batch: what is kept goes first. Returns who has to go if that is not enough: the last one."""
-        if self._seats.make_room(sum(len(new) for _, new in parts)):
+        """Room for a batch; if there is none, returns who has to go: who came in last."""
+        if sum(len(new) for _, new in parts) <= self._seats.free:
             return None
         last = self.members[-1]
         last.needs_all_room = True

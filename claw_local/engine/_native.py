@@ -25,6 +25,7 @@ from ._stopping import StopFlag
 from .base import Logits
 
 Ints = npt.NDArray[np.int32]
+State = npt.NDArray[np.uint8]
 Adapters = tuple[tuple[int, float], ...]
 """Loaded LoRAs to apply: (address, scale)."""
 
@@ -345,6 +346,27 @@ class NativeContext:
 
     def copy(self, source: int, target: int) -> None:
         self._lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def save(self, sequence: int) -> State | None:
+        """A copy of a sequence's KV cache; None if there is not enough memory, or this kind of model has none."""
+        size = int(self._lib.llama_state_seq_get_size(self.pointer, sequence))
+        try:
+            state = np.empty(size, np.uint8)
+        except MemoryError:
+            return None
+        written = self._lib.llama_state_seq_get_data(self.pointer, self._bytes(state), size, sequence)
+        return state if 0 < written == size else None
+
+    def restore(self, sequence: int, state: State) -> bool:
+        """Put a saved KV cache into an empty sequence; False if llama.cpp finds no place for it."""
+        read = self._lib.llama_state_seq_set_data(self.pointer, self._bytes(state), len(state), sequence)
+        if not read:
+            self.remove(sequence, 0)
+        return bool(read)
+
+    @staticmethod
+    def _bytes(state: State) -> Any:
+        return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
     def clear(self) -> None:
         self._lib.llama_memory_clear(self._memory, False)

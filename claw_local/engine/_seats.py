@@ -1,16 +1,24 @@
-"""The sequences of one context that many replies share: who sits where, what is in each one's KV cache, what they have
+"""The sequences of one context that many replies share: who sits where, what each one's KV cache holds, what they have
 in common, and what is kept for a chat's next turn.
 
-A KV cell can belong to several sequences. It must never know how tokens are drawn, or whose turn it is.
+A KV cell can belong to several sequences. What is kept stands outside the context: every step computes with all cells
+that hold something, so keeping it inside would slow down everyone else. It must never know how tokens are drawn, or
+whose turn it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 
 from ._kept import LEAST
-from ._native import Adapters, NativeContext
+from ._native import Adapters, NativeContext, State
+
+WORTH_IT = 16
+"""Fewest tokens that are worth being kept, or being fetched."""
+MOST_WASTE = 4
+"""What is fetched may be so many times as long as what is needed of it."""
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -29,10 +37,9 @@ class Seat:
     """One sequence of the context.
 
     Attributes:
-        tokens: what its KV cache holds, from position 0 on.
+        tokens: what its KV cache holds, from position 0 on; nothing if nobody sits here.
         cells: a number for each token's KV cell; sequences that share a cell have the same number there.
         adapters: what they were computed with.
-        taken: a reply is being written here; otherwise its tokens are kept for later.
     """
 
     def __init__(self, number: int) -> None:
@@ -41,7 +48,13 @@ class Seat:
         self.cells: list[int] = []
         self.adapters: Adapters = ()
         self.taken = False
-        self.used = 0
+
+
+@dataclass
+class _Kept:
+    tokens: list[int]
+    adapters: Adapters
+    state: State
 
 
 class Seats:
@@ -50,7 +63,7 @@ class Seats:
     Args:
         seats: how many sequences the context has.
         room: how many KV cells it has.
-        keep: most tokens that are kept in seats nobody sits in.
+        keep: most tokens that are kept for later.
     """
 
     def __init__(self, context: NativeContext, *, seats: int, room: int, keep: int) -> None:
@@ -58,9 +71,9 @@ class Seats:
         self._room = room
         self._keep = keep
         self._seats = [Seat(number) for number in range(seats)]
+        self._kept: list[_Kept] = []  # The oldest first.
         self._holders: dict[int, int] = {}  # How many seats share a cell, by its number.
         self._numbers = count()
-        self._clock = count(1)
 
     @property
     def free(self) -> int:
@@ -68,31 +81,21 @@ class Seats:
         return self._room - len(self._holders)
 
     @property
-    def spare(self) -> int:
-        """KV cells that hold nothing, or only what is kept."""
-        taken = (seat.cells for seat in self._seats if seat.taken)
-        return self._room - len(set().union(*taken))
-
-    @property
     def kept(self) -> int:
-        """Tokens in seats nobody sits in."""
-        return sum(len(seat.tokens) for seat in self._seats if not seat.taken)
+        """Tokens that are kept for later."""
+        return sum(len(kept.tokens) for kept in self._kept)
 
     def take(self, token_ids: list[int], adapters: Adapters) -> Seat:
-        """A seat for a reply after `token_ids`, while any is free. What any seat has of them is in it already, all but
-        the last two tokens."""
-        idle = [seat for seat in self._seats if not seat.taken]
-        source, shared = self._likest(token_ids, adapters, None)
-        if source is not None and not source.taken and 2 * shared >= len(source.tokens):
-            seat = source  # The turn before of the same chat, most likely: it goes on there.
-        else:
-            others = (seat for seat in idle if seat is not source)
-            seat = min(others, key=lambda seat: (bool(seat.tokens), seat.used), default=idle[0])
-        if seat is source or source is None:
-            self._cut(seat, shared if seat is source else 0)
-        else:
-            self._copy(source, seat, shared)
+        """A seat for a reply after `token_ids`, while any is free. What another seat has of them, or what is kept of
+        them, is in it already, all but the last two tokens."""
+        seat = next(seat for seat in self._seats if not seat.taken)
         seat.adapters = adapters
+        source, shared = self._likest(token_ids, seat)
+        kept, fetched = self._likest_kept(token_ids, adapters)
+        if kept is not None and fetched >= shared + WORTH_IT and self._fetch(kept, seat, fetched):
+            pass
+        elif source is not None:
+            self._copy(source, seat, shared)
         seat.taken = True
         return seat
 
@@ -103,22 +106,20 @@ class Seats:
 
     def catch_up(self, seat: Seat, token_ids: list[int]) -> None:
         """Take over from another seat what it has computed of `token_ids` meanwhile."""
-        source, shared = self._likest(token_ids, seat.adapters, seat)
+        source, shared = self._likest(token_ids, seat)
         if source is not None and shared > len(seat.tokens):
             self._copy(source, seat, shared)
 
     def leave(self, seat: Seat) -> None:
-        """Nobody sits here any longer; what it holds is kept, unless that is too much."""
+        """Nobody sits here any longer. What was computed is kept for later, the oldest making room for it."""
         seat.taken = False
-        seat.used = next(self._clock)
-        while self.kept > self._keep:
-            self._cut(self._oldest(), 0)
-
-    def make_room(self, cells: int) -> bool:
-        """Forget what is kept, the oldest first, until so many cells are free; whether they are."""
-        while self.free < cells and self.kept:
-            self._cut(self._oldest(), 0)
-        return self.free >= cells
+        tokens = seat.tokens.copy()
+        if WORTH_IT <= len(tokens) <= self._keep and (state := self._context.save(seat.number)) is not None:
+            self._kept = [kept for kept in self._kept if not self._is_in(kept, tokens, seat.adapters)]
+            while self.kept + len(tokens) > self._keep:
+                del self._kept[0]
+            self._kept.append(_Kept(tokens, seat.adapters, state))
+        self._cut(seat, 0)
 
     def add(self, seat: Seat, token_ids: Sequence[int]) -> None:
         """Note tokens that were computed at the end of a seat."""
@@ -128,25 +129,46 @@ class Seats:
         self._holders.update((cell, 1) for cell in cells)
 
     def forget(self) -> None:
-        """Note that the whole cache was lost. Who sits stays seated."""
+        """Note that the whole cache was lost. Who sits stays seated; what is kept outside of it stays kept."""
         self._context.clear()
         for seat in self._seats:
             seat.tokens.clear()
             seat.cells.clear()
         self._holders.clear()
 
-    def _oldest(self) -> Seat:
-        return min((seat for seat in self._seats if not seat.taken and seat.tokens), key=lambda seat: seat.used)
+    @staticmethod
+    def _is_in(kept: _Kept, tokens: list[int], adapters: Adapters) -> bool:
+        return kept.adapters == adapters and common(kept.tokens, tokens) == len(kept.tokens)
 
-    def _likest(self, token_ids: list[int], adapters: Adapters, besides: Seat | None) -> tuple[Seat | None, int]:
+    def _likest(self, token_ids: list[int], besides: Seat) -> tuple[Seat | None, int]:
         most = len(token_ids) - LEAST
         found, shared = None, 0
         for seat in self._seats:
-            if seat is not besides and seat.adapters == adapters:
+            if seat.taken and seat is not besides and seat.adapters == besides.adapters:
                 length = min(common(seat.tokens, token_ids), most)
-                if length > shared or (length == shared > 0 and found is not None and found.taken):
+                if length > shared:
                     found, shared = seat, length
         return found, shared
+
+    def _likest_kept(self, token_ids: list[int], adapters: Adapters) -> tuple[_Kept | None, int]:
+        most = len(token_ids) - LEAST
+        found, shared = None, 0
+        for kept in self._kept:
+            if kept.adapters == adapters:
+                length = min(common(kept.tokens, token_ids), most)
+                if length > shared and length * MOST_WASTE >= len(kept.tokens) and len(kept.tokens) <= self.free:
+                    found, shared = kept, length
+        return found, shared
+
+    def _fetch(self, kept: _Kept, seat: Seat, length: int) -> bool:
+        """Put what is kept into a seat again; False if llama.cpp finds no place for it."""
+        if not self._context.restore(seat.number, kept.state):
+            return False
+        self._kept.remove(kept)
+        self._kept.append(kept)
+        self.add(seat, kept.tokens)
+        self._cut(seat, length)
+        return True
 
     def _copy(self, source: Seat, target: Seat, length: int) -> None:
         self._cut(target, 0)

@@ -102,11 +102,11 @@ class LlamaCppEngine:
 
     def _ground(self, together: int) -> Ground:
         """What many replies at once are computed on: room for two chats of the longest kind, or for one where there is
-        not enough memory."""
+        not enough memory. Beside it, as much as one such chat is kept for next turns."""
         limit = self._info.context
 
         def make(room: int) -> NativeContext:
-            return self._new_context(room, batch=CHAT_BATCH + together, sequences=2 * together, outputs=2 * together)
+            return self._new_context(room, batch=CHAT_BATCH + together, sequences=together, outputs=together)
 
         room = TOGETHER_CONTEXTS * limit
         try:
@@ -129,7 +129,7 @@ class LlamaCppEngine:
         """
         on_gpu = settings.gpu_layers != 0 and can_use_gpu()
         threads = FixedThreads(settings.threads) if settings.threads else FreeThreads(usable_cores())
-        contexts = TOGETHER_CONTEXTS if settings.together > 1 else 1
+        contexts = TOGETHER_CONTEXTS + 1 if settings.together > 1 else 1
         header = check_model(path, context=contexts * settings.context, on_gpu=on_gpu)
         sha256 = model_sha256(path, cache_dir)
         model = NativeModel(path, gpu_layers=settings.gpu_layers)

@@ -35,7 +35,7 @@ class Ground:
         computing: held for each step; raises `closed` once the engine is closed.
         room: KV cells of the context; at least `limit`.
         limit: longest prompt plus reply, in tokens.
-        most: most replies in a batch. The context has twice as many sequences: the others are kept for next turns.
+        most: most replies in a batch; the context has as many sequences.
     """
 
     model: NativeModel
@@ -53,7 +53,7 @@ class Together:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        seats = Seats(ground.context, seats=2 * ground.most, room=ground.room, keep=ground.room // 2)
+        seats = Seats(ground.context, seats=ground.most, room=ground.room, keep=ground.limit)
         self._pace = Pace(ground.context.batch - ground.most)
         self._company = Company(seats, self._pace, limit=ground.limit, most=ground.most)
         self._waiting: FairQueue[Request] = FairQueue()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claw_local.engine._fair import FairQueue
-from claw_local.engine._native import NativeContext
+from claw_local.engine._native import Adapters, NativeContext
 from claw_local.engine._pace import ALONE_S, FEWEST, STEP_S, Pace, share
-from claw_local.engine._seats import Seats, common
+from claw_local.engine._seats import Seat, Seats, common
 from claw_local.engine._threads import FixedThreads
 from claw_local.engine.llama_cpp import LlamaCppEngine
 
@@ -99,49 +100,70 @@ def context(engine: LlamaCppEngine) -> Iterator[NativeContext]:
     made.close()
 
 
-def fill(seats: Seats, context: NativeContext, ids: list[int], adapters: tuple[tuple[int, float], ...] = ()) -> object:
+def fill(seats: Seats, context: NativeContext, ids: list[int], adapters: Adapters = ()) -> tuple[Seat, int]:
+    """A seat that holds these tokens, and how many of them had to be computed."""
     seat = seats.take(ids, adapters)
     new = ids[len(seat.tokens) :]
     context.decode(new, len(seat.tokens), seat.number)
     seats.add(seat, new)
-    return seat
+    return seat, len(new)
 
 
 def test_seats_share_what_they_have_in_common_and_count_each_cell_once(context: NativeContext) -> None:
     seats = Seats(context, seats=4, room=ROOM, keep=ROOM)
     beginning = list(range(100, 130))
-    one = fill(seats, context, [*beginning, *range(200, 210)])
-    two = fill(seats, context, [*beginning, *range(300, 310)])
-    assert one is not two
+    one, computed = fill(seats, context, [*beginning, *range(200, 210)])
+    two, again = fill(seats, context, [*beginning, *range(300, 310)])
+    assert (computed, again) == (40, 10)
     assert seats.free == ROOM - 30 - 10 - 10
-    assert seats.spare == seats.free
+    assert seats.shareable([*beginning, 1, 2, 3], ()) == 30
     seats.leave(one)
+    assert seats.free == ROOM - 40
     assert seats.kept == 40
-    assert seats.spare == ROOM - 40
-    assert seats.make_room(ROOM - 40)
-    assert seats.free == ROOM - 40  # The ten cells of its own are gone; those that are shared stay.
-    assert not seats.make_room(ROOM - 39)
+    seats.leave(two)
+    assert seats.free == ROOM
 
 
-def test_a_next_turn_takes_its_old_seat_and_another_chat_takes_another(context: NativeContext) -> None:
+def test_what_is_kept_is_fetched_and_gives_the_same_logits(context: NativeContext) -> None:
     seats = Seats(context, seats=4, room=ROOM, keep=ROOM)
-    first = fill(seats, context, list(range(100, 140)))
+    ids = list(range(100, 140))
+    context.decode(ids, 0, 3, [39])
+    expected = context.logits(39).copy()
+    context.remove(3, 0)
+    first, _ = fill(seats, context, ids)
     seats.leave(first)
-    other = fill(seats, context, list(range(500, 520)))
-    assert other is not first
+    other, _ = fill(seats, context, list(range(500, 520)))
+    again = seats.take(ids, ())
+    assert len(again.tokens) == 38
+    context.decode(ids[38:], 38, again.number, [1])
+    assert np.array_equal(context.logits(1), expected)
     seats.leave(other)
-    again = seats.take([*range(100, 140), 7, 8, 9], ())
-    assert again is first
-    assert again.tokens == list(range(100, 140))
-    under_another_adapter = seats.take([*range(100, 140), 7], ((1, 1.0),))
-    assert under_another_adapter.tokens == []
+    assert seats.take([*ids, 7], ((1, 1.0),)).tokens == []  # Another adapter has another cache.
 
 
-def test_no_more_is_kept_than_allowed_the_oldest_goes_first(context: NativeContext) -> None:
-    seats = Seats(context, seats=4, room=ROOM, keep=50)
-    taken = [fill(seats, context, list(range(start, start + 30))) for start in (100, 200, 300)]
-    for seat in taken:
+def test_a_longer_turn_takes_the_place_of_what_was_kept_of_it(context: NativeContext) -> None:
+    seats = Seats(context, seats=4, room=ROOM, keep=ROOM)
+    for length in (20, 30, 40):
+        seat, computed = fill(seats, context, list(range(100, 100 + length)))
+        assert computed == (20 if length == 20 else 10)
         seats.leave(seat)
-    assert seats.kept == 30
-    assert seats.free == ROOM - 30
-    assert seats.take(list(range(300, 330)), ()).tokens == list(range(300, 328))
+        assert seats.kept == length
+
+
+def test_no_more_is_kept_than_allowed_and_the_oldest_goes_first(context: NativeContext) -> None:
+    seats = Seats(context, seats=4, room=ROOM, keep=70)
+    for seat in [fill(seats, context, list(range(start, start + 30)))[0] for start in (100, 200, 300)]:
+        seats.leave(seat)
+    assert seats.kept == 60
+    assert seats.free == ROOM
+    assert [len(seats.take([*range(start, start + 30), 1, 2], ()).tokens) for start in (100, 200, 300)] == [0, 30, 30]
+
+
+def test_a_lost_cache_leaves_everyone_seated(context: NativeContext) -> None:
+    seats = Seats(context, seats=4, room=ROOM, keep=ROOM)
+    kept, _ = fill(seats, context, list(range(200, 240)))
+    seats.leave(kept)
+    seat, _ = fill(seats, context, list(range(100, 130)))
+    seats.forget()
+    assert (seat.taken, seat.tokens, seats.free) == (True, [], ROOM)
+    assert len(seats.take([*range(200, 240), 1, 2], ()).tokens) == 40
