@@ -243,8 +243,8 @@ class Together:
             request.say(piece)
             if request.writing is not None and request.writing.done:
                 self._end(request)
-        for request, error in failed:
-            self._end(request, error)
+        for request, reason in failed:
+            self._end(request, reason)
 
     def _decode(self, parts: list[Part]) -> list[tuple[int, Request, Writing]]:
         """Compute one batch. Returns who draws a token from which place of it."""
