@@ -32,14 +32,12 @@ from ._threads import FixedThreads, FreeThreads, usable_cores
 from ._turns import Turns
 from ._writing import Writing
 from .base import AdapterSlot, Cancelled, Generation, Logits, Message, ModelInfo, Prompt, Sampling
-from .models import check_adapter, check_model, model_sha256
+from .models import check_adapter, check_model, contexts_that_fit, model_sha256
 from .prompts import PromptRenderer
 from .template import ChatTemplate, TemplateError
 from .together import Ground, Together
 
 CHAT_BATCH = 256
-TOGETHER_CONTEXTS = 2
-"""Chats of the longest kind that there is room for when many replies are written at once."""
 JUDGE_BATCH = 32
 """The judge computes in small batches, so that it can be cancelled soon. It gives way to the chat within a batch."""
 JUDGE_CONTEXT = 2048
@@ -59,7 +57,14 @@ class LlamaCppEngine:
     """A loaded model; implements `Engine`. Make one with `open`."""
 
     def __init__(
-        self, model: NativeModel, info: ModelInfo, renderer: PromptRenderer, threads: Threads, *, together: int = 1
+        self,
+        model: NativeModel,
+        info: ModelInfo,
+        renderer: PromptRenderer,
+        threads: Threads,
+        *,
+        together: int = 1,
+        roomy: bool = True,
     ) -> None:
         trained = model.trained_context or info.context
         self._model = model
@@ -96,19 +101,19 @@ class LlamaCppEngine:
         self._together: Together | None = None
         with self._computing():
             if together > 1:
-                self._together = Together(self._ground(together))
+                self._together = Together(self._ground(together, roomy))
             else:
                 self._chat = KeptSequence(self._new_context(info.context, batch=CHAT_BATCH))
 
-    def _ground(self, together: int) -> Ground:
+    def _ground(self, together: int, roomy: bool) -> Ground:
         """What many replies at once are computed on: room for two chats of the longest kind, or for one where there is
-        not enough memory. Beside it, as much as one such chat is kept for next turns."""
+        not enough memory. Beside it, half as much is kept for next turns."""
         limit = self._info.context
 
         def make(room: int) -> NativeContext:
             return self._new_context(room, batch=CHAT_BATCH + together, sequences=together, outputs=together)
 
-        room = TOGETHER_CONTEXTS * limit
+        room = 2 * limit if roomy else limit
         try:
             context = make(room)
         except EngineError:
@@ -129,8 +134,8 @@ class LlamaCppEngine:
         """
         on_gpu = settings.gpu_layers != 0 and can_use_gpu()
         threads = FixedThreads(settings.threads) if settings.threads else FreeThreads(usable_cores())
-        contexts = TOGETHER_CONTEXTS + 1 if settings.together > 1 else 1
-        header = check_model(path, context=contexts * settings.context, on_gpu=on_gpu)
+        header = check_model(path, context=settings.context, on_gpu=on_gpu)
+        roomy = on_gpu or contexts_that_fit(path, header, settings.context) >= 3  # What is kept takes one as well.
         sha256 = model_sha256(path, cache_dir)
         model = NativeModel(path, gpu_layers=settings.gpu_layers)
         try:
@@ -152,7 +157,7 @@ class LlamaCppEngine:
                 raise EngineError(
                     f"The chat template of {path} is broken ({error}). Use another model file."
                 ) from error
-            return cls(model, info, PromptRenderer(template, model), threads, together=settings.together)
+            return cls(model, info, PromptRenderer(template, model), threads, together=settings.together, roomy=roomy)
         except BaseException:
             model.close()
             raise

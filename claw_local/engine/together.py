@@ -53,7 +53,7 @@ class Together:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        seats = Seats(ground.context, seats=ground.most, room=ground.room, keep=ground.limit)
+        seats = Seats(ground.context, seats=ground.most, room=ground.room, keep=ground.room // 2)
         self._pace = Pace(ground.context.batch - ground.most)
         self._company = Company(seats, self._pace, limit=ground.limit, most=ground.most)
         self._waiting: FairQueue[Request] = FairQueue()
