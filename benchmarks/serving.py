@@ -22,11 +22,11 @@ from typing import Any
 
 import psutil
 
-from claw_local.engine._request import asked_by
 from claw_local.engine._threads import usable_cores
 from claw_local.engine.base import Generation, Message, Prompt, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.engine.models import embedded_model
+from claw_local.engine.together import asked_by
 from claw_local.settings import ModelSettings
 
 QUESTIONS = (
@@ -45,7 +45,7 @@ EACH = 2
 """Replies a client asks for in one round, one after the other."""
 LONG = 2000
 SHORT = "What is two plus two?"
-SAMPLES = 7
+SAMPLES = 5
 CHURN = 200
 
 

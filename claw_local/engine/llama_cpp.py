@@ -25,7 +25,6 @@ from ._batch import cells, waves, write_together
 from ._growing import GrowingContext
 from ._kept import LEAST, KeptSequence, chunks
 from ._native import Adapters, NativeContext, NativeModel, Stopped, Threads, can_use_gpu
-from ._request import Request
 from ._sampler import as_seed, fresh_seed
 from ._stopping import StopFlag
 from ._threads import FixedThreads, FreeThreads, usable_cores
@@ -35,7 +34,7 @@ from .base import AdapterSlot, Cancelled, Generation, Logits, Message, ModelInfo
 from .models import check_adapter, check_model, contexts_that_fit, model_sha256
 from .prompts import PromptRenderer
 from .template import ChatTemplate, TemplateError
-from .together import Ground, Together
+from .together import Ground, Request, Together
 
 CHAT_BATCH = 256
 JUDGE_BATCH = 32

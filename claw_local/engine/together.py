@@ -17,11 +17,13 @@ from ._company import Company, Part
 from ._fair import FairQueue
 from ._native import Adapters, NativeContext, NativeModel
 from ._pace import Pace
-from ._request import Request, current_client
+from ._request import Request, asked_by, current_client
 from ._seats import Seats
 from ._turns import Turns
 from ._writing import Writing
 from .base import Generation
+
+__all__ = ["Ground", "Request", "Together", "asked_by"]
 
 GIVEN_UP_S = 2.0
 """Longest that who gives a reply up waits for its end, which comes with the next step."""

@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from claw_local.engine import _turns
-from claw_local.engine._request import Request, asked_by
 from claw_local.engine.base import AdapterSlot, Generation, Message, Prompt, Sampling, ShapedSampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.engine.together import Request, Together, asked_by
 from claw_local.errors import AdapterError, EngineError
 from claw_local.settings import ModelSettings
 
@@ -54,7 +54,7 @@ def at_rest(many: LlamaCppEngine) -> Iterator[None]:
     until(lambda: not together(many).active and not together(many).waiting)
 
 
-def together(engine: LlamaCppEngine):  # type: ignore[no-untyped-def]
+def together(engine: LlamaCppEngine) -> Together:
     assert engine.together is not None
     return engine.together
 
