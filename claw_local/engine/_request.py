@@ -142,6 +142,7 @@ class Request:
         self.error = error
         if self.writing is not None:
             self.say(self.writing.end(reason))
+            self.writing = None  # It is large, and whoever asked may keep the request.
         else:
             self.generation.finish_reason = reason
             self.generation.total_s = time.perf_counter() - self.started

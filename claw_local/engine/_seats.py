@@ -88,6 +88,8 @@ class Seats:
     def take(self, token_ids: list[int], adapters: Adapters) -> Seat:
         """A seat for a reply after `token_ids`, while any is free. What another seat has of them, or what is kept of
         them, is in it already, all but the last two tokens."""
+        if not self._holders:
+            self._context.clear()  # From the first cell on: then a reply alone comes out the same every time.
         seat = next(seat for seat in self._seats if not seat.taken)
         seat.adapters = adapters
         source, shared = self._likest(token_ids, seat)
