@@ -262,6 +262,14 @@ class Settings(BaseSettings):
         return (env_settings, init_settings)
 
 
+def for_many(settings: Settings, most: int = 8) -> Settings:
+    """The same for a program that answers several clients: so many replies are decoded together, unless the person has
+    said how many."""
+    if "together" in settings.model.model_fields_set:
+        return settings
+    return settings.model_copy(update={"model": settings.model.model_copy(update={"together": most})})
+
+
 def load(paths: Paths) -> Settings:
     """Read the settings.
 

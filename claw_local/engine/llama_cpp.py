@@ -472,10 +472,18 @@ class LlamaCppEngine:
 
     def _adapter(self, path: Path) -> int:
         key = check_adapter(path, self._info)
-        with self._computing():
-            if key not in self._loaded:
-                self._loaded[key] = self._model.load_adapter(path)
-            return self._loaded[key]
+        if (loaded := self._loaded.get(key)) is not None:
+            return loaded
+        who = object()
+        try:
+            if self._together is not None:  # It computes step after step: a lock alone might not be had in between.
+                self._turns.take(who, urgent=True)
+            with self._computing():
+                if key not in self._loaded:
+                    self._loaded[key] = self._model.load_adapter(path)
+                return self._loaded[key]
+        finally:
+            self._turns.leave(who)
 
     # Life and death
 

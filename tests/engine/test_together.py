@@ -233,6 +233,18 @@ def test_replies_of_other_adapters_take_turns_and_one_in_flight_keeps_its_own(
         many.submit(prompt.token_ids, GREEDY, adapters=[AdapterSlot(tmp_path / "none.gguf")])
 
 
+def test_a_new_adapter_is_loaded_between_two_steps(many: LlamaCppEngine, tmp_path: Path) -> None:
+    running = [many.submit(ask(many, question), LONG) for question in QUESTIONS[:4]]
+    until(lambda: all(len(request.generation.response_ids) > 2 for request in running))
+    had = len(running[0].generation.response_ids)
+    many.set_adapters([AdapterSlot(write_lora(tmp_path / "new.gguf", seed=9))])
+    assert len(running[0].generation.response_ids) <= had + 10
+    assert len(many.submit(ask(many, QUESTIONS[4]), replace(GREEDY, max_tokens=3)).wait(60).response_ids) == 3
+    for request in running:
+        assert not request.done
+        request.cancel()
+
+
 def test_the_next_turn_computes_only_what_is_new(many: LlamaCppEngine) -> None:
     asked = Message("user", "How long do I boil an egg, please?")
     first = many.submit(many.render([asked]).token_ids, GREEDY).wait(60)
