@@ -1,6 +1,6 @@
 """What several clients at once get, over what one gets; and how long a short question waits beside a long prompt.
 
-    python -m benchmarks.serving [--model FILE.gguf] [--clients 8] [--rounds 3] [--threads N] [--json]
+    python -m benchmarks.serving [--model FILE.gguf] [--clients 8] [--rounds 3] [--samples 5] [--threads N] [--json]
 
 All in one run, on one machine, in rounds that take turns: an engine that writes one reply after the other with one
 client; one that decodes together, with one client; the same with all clients. Every client asks as the server does,
@@ -45,7 +45,6 @@ EACH = 2
 """Replies a client asks for in one round, one after the other."""
 LONG = 2000
 SHORT = "What is two plus two?"
-SAMPLES = 5
 CHURN = 200
 
 
@@ -104,11 +103,11 @@ def throughput(alone: LlamaCppEngine, together: LlamaCppEngine, clients: int, ro
     }
 
 
-def first_tokens(engine: LlamaCppEngine) -> dict[str, Any]:
+def first_tokens(engine: LlamaCppEngine, samples: int) -> dict[str, Any]:
     """Milliseconds to the first token of a short question: on its own, and while a long prompt is being read."""
     words = engine.tokenize("Rain fell on the hills and the sea, and nobody minded. ")
     idle, beside, reading = [], [], []
-    for number in range(SAMPLES):
+    for number in range(samples):
         short = engine.render([Message("user", f"{SHORT} ({number})")])
         idle.append(ask(engine, short, Sampling(max_tokens=1), 1).first_token_s)
         beginning = engine.tokenize(f"Number {number}. ")
@@ -149,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", type=Path, default=embedded_model(), help="a GGUF file; else the embedded one")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--samples", type=int, default=5, help="how often the long prompt is read")
     parser.add_argument("--threads", type=int, default=0, help="0: as many as the machine leaves free")
     parser.add_argument("--json", action="store_true", help="the figures as one JSON object")
     options = parser.parse_args(arguments)
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "machine": platform.processor() or platform.machine(),
                 "cores": usable_cores(),
                 **throughput(alone, together, options.clients, options.rounds),
-                "first_token_ms": first_tokens(together),
+                "first_token_ms": first_tokens(together, options.samples),
                 "memory_mb": {
                     "engine_for_all": round((process.memory_info().rss - before) / 2**20, 1),
                     f"process_over_{CHURN}_requests": churn(together),
