@@ -233,6 +233,7 @@ class NativeContext:
         threads: says how many to compute with; asked before each `decode`.
         outputs: most rows of logits of one `decode`.
         stop: breaks off a `decode` when it is set.
+        fused: on a CPU, attention in one kernel, which passes over other sequences' cells; it rounds differently.
 
     Raises:
         EngineError: there is not enough memory.
@@ -248,6 +249,7 @@ class NativeContext:
         sequences: int = 1,
         outputs: int = 1,
         stop: StopFlag | None = None,
+        fused: bool = False,
     ) -> None:
         self._lib = lib = library()
         self._row = ctypes.c_float * model.n_vocab
@@ -267,7 +269,7 @@ class NativeContext:
         self._stop = stop
         if stop is not None:
             stop.give_to(parameters, lib.ggml_abort_callback)
-        if not model.on_gpu:
+        if not model.on_gpu and not fused:
             # On a CPU, attention without the fused kernel gives the same bits for every batch of two tokens or more, so
             # what is computed does not depend on how a prompt was cut up; it is also a little quicker.
             parameters.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_DISABLED

@@ -110,7 +110,10 @@ class LlamaCppEngine:
         limit = self._info.context
 
         def make(room: int) -> NativeContext:
-            return self._new_context(room, batch=CHAT_BATCH + together, sequences=together, outputs=together)
+            # Without the fused kernel, each token would be compared with the cells of all, not only with its own.
+            return self._new_context(
+                room, batch=CHAT_BATCH + together, sequences=together, outputs=together, fused=True
+            )
 
         room = 2 * limit if roomy else limit
         try:
@@ -504,7 +507,14 @@ class LlamaCppEngine:
             yield
 
     def _new_context(
-        self, room: int, *, batch: int, sequences: int = 1, outputs: int = 1, stop: StopFlag | None = None
+        self,
+        room: int,
+        *,
+        batch: int,
+        sequences: int = 1,
+        outputs: int = 1,
+        stop: StopFlag | None = None,
+        fused: bool = False,
     ) -> NativeContext:
         context = NativeContext(
             self._model,
@@ -514,6 +524,7 @@ class LlamaCppEngine:
             sequences=sequences,
             outputs=outputs,
             stop=stop,
+            fused=fused,
         )
         self._contexts.append(context)
         return context
