@@ -11,7 +11,7 @@ from ._kept import LEAST
 
 STEP_S = 0.12
 """Longest a batch should take while replies are being written."""
-ALONE_S = 0.3
+ALONE_S = 0.2
 """The same while prompts alone are read: who comes then, or gives up, waits so long."""
 FEWEST = 16
 """Prompt tokens in a batch however slow the machine is, or a long prompt would never be read."""
@@ -38,21 +38,21 @@ class Pace:
 
 
 def share(wants: Sequence[int], room: int) -> list[int]:
-    """Divide `room` among those who want so much each: equal parts, and what one does not need goes to the others.
+    """Divide `room` among those who want so much each: half of it in equal parts, so that each gets on, and the rest to
+    those who want least, so that short prompts are soon read.
 
-    The first get what cannot be divided. Nobody is left with one token for the next time: a batch of one rounds
-    otherwise.
+    Nobody is left with one token for the next time: a batch of one rounds otherwise.
     """
+    part = max(1, room // 2 // max(1, len(wants)))
     given = [0] * len(wants)
-    while room > 0:
-        hungry = [n for n, want in enumerate(wants) if given[n] < want]
-        if not hungry:
-            break
-        part = max(1, room // len(hungry))
-        for n in hungry:
-            more = min(part, wants[n] - given[n], room)
-            given[n] += more
-            room -= more
+    by_want = sorted(range(len(wants)), key=lambda n: wants[n])
+    for n in by_want:
+        given[n] = min(part, wants[n], room)
+        room -= given[n]
+    for n in by_want:
+        more = min(wants[n] - given[n], room)
+        given[n] += more
+        room -= more
     return [
         want - LEAST if want - some == 1 and want > LEAST + 1 else some for want, some in zip(wants, given, strict=True)
     ]
