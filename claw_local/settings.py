@@ -70,6 +70,9 @@ class ModelSettings(Section):
     """Layers to keep on a GPU, where llama.cpp was built for one; -1 means all."""
     system: str = ""
     """System prompt of new chats. Empty: the model's own."""
+    together: int = Field(1, ge=1, le=64)
+    """Most replies that are decoded in one batch, where several are asked for at the same time; 1: one after the other.
+    With more, memory holds three chats of the longest kind instead of one: two of which are under way."""
     keep_open: int = Field(2, ge=1, le=8)
     """Most model files that are kept in memory at once, when chats have models of their own."""
 
@@ -257,6 +260,14 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (env_settings, init_settings)
+
+
+def for_many(settings: Settings, most: int = 8) -> Settings:
+    """The same for a program that answers several clients: so many replies are decoded together, unless the person has
+    said how many."""
+    if "together" in settings.model.model_fields_set:
+        return settings
+    return settings.model_copy(update={"model": settings.model.model_copy(update={"together": most})})
 
 
 def load(paths: Paths) -> Settings:

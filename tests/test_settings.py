@@ -8,7 +8,7 @@ import pytest
 
 from claw_local.errors import SettingsError
 from claw_local.paths import Paths, locate
-from claw_local.settings import OllamaSettings, OpenAISettings, has_login, load, without_login
+from claw_local.settings import OllamaSettings, OpenAISettings, for_many, has_login, load, without_login
 
 
 def test_defaults_hold_without_a_file(home: Paths) -> None:
@@ -23,6 +23,16 @@ def test_the_file_is_read_and_the_environment_goes_before_it(home: Paths, monkey
     monkeypatch.setenv("CLAW_LOCAL_SAMPLING__MAX_TOKENS", "60")
     sampling = load(home).sampling
     assert (sampling.temperature, sampling.max_tokens) == (0.2, 60)
+
+
+def test_a_program_for_many_decodes_together_unless_the_person_says_otherwise(home: Paths) -> None:
+    settings = load(home)
+    assert (settings.model.together, for_many(settings).model.together) == (1, 8)
+    assert for_many(settings).sampling == settings.sampling
+    home.make()
+    for number in (1, 3):
+        home.settings.write_text(f"[model]\ntogether = {number}\n")
+        assert for_many(load(home)).model.together == number
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,13 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     from ..assistant import Assistant
+    from ..paths import locate
     from ..server.running import listen, run
+    from ..settings import for_many, load
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     _installed()
-    with Assistant.open(model=model) as assistant:
+    with Assistant.open(model=model, settings=for_many(load(locate()))) as assistant:
         made = _key_for(assistant, host, key, learn=learn, needed=key_needed)
         door = _door(host, allow_host, allow_origin, learn=learn, needed=key_needed or key is not None)
         listening = listen(host, port)

@@ -25,6 +25,7 @@ from ._stopping import StopFlag
 from .base import Logits
 
 Ints = npt.NDArray[np.int32]
+State = npt.NDArray[np.uint8]
 Adapters = tuple[tuple[int, float], ...]
 """Loaded LoRAs to apply: (address, scale)."""
 
@@ -232,6 +233,7 @@ class NativeContext:
         threads: says how many to compute with; asked before each `decode`.
         outputs: most rows of logits of one `decode`.
         stop: breaks off a `decode` when it is set.
+        fused: on a CPU, attention in one kernel, which passes over other sequences' cells; it rounds differently.
 
     Raises:
         EngineError: there is not enough memory.
@@ -247,6 +249,7 @@ class NativeContext:
         sequences: int = 1,
         outputs: int = 1,
         stop: StopFlag | None = None,
+        fused: bool = False,
     ) -> None:
         self._lib = lib = library()
         self._row = ctypes.c_float * model.n_vocab
@@ -266,7 +269,7 @@ class NativeContext:
         self._stop = stop
         if stop is not None:
             stop.give_to(parameters, lib.ggml_abort_callback)
-        if not model.on_gpu:
+        if not model.on_gpu and not fused:
             # On a CPU, attention without the fused kernel gives the same bits for every batch of two tokens or more, so
             # what is computed does not depend on how a prompt was cut up; it is also a little quicker.
             parameters.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
@@ -345,6 +348,27 @@ class NativeContext:
 
     def copy(self, source: int, target: int) -> None:
         self._lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def save(self, sequence: int) -> State | None:
+        """A copy of a sequence's KV cache; None if there is not enough memory, or this kind of model has none."""
+        size = int(self._lib.llama_state_seq_get_size(self.pointer, sequence))
+        try:
+            state = np.empty(size, np.uint8)
+        except MemoryError:
+            return None
+        written = self._lib.llama_state_seq_get_data(self.pointer, self._bytes(state), size, sequence)
+        return state if 0 < written == size else None
+
+    def restore(self, sequence: int, state: State) -> bool:
+        """Put a saved KV cache into an empty sequence; False if llama.cpp finds no place for it."""
+        read = self._lib.llama_state_seq_set_data(self.pointer, self._bytes(state), len(state), sequence)
+        if not read:
+            self.remove(sequence, 0)
+        return bool(read)
+
+    @staticmethod
+    def _bytes(state: State) -> Any:
+        return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
     def clear(self) -> None:
         self._lib.llama_memory_clear(self._memory, False)

@@ -9,12 +9,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 PATIENCE_S = 1.0
 """A reply that is not read on for so long lets others pass."""
 ENOUGH_S = 5.0
 """Who has waited so long is no longer passed by replies, so that a stream of them keeps nobody out for good."""
 _LOOK_S = 0.05
+
+
+class Flag(Protocol):
+    """What stops waiting: a `threading.Event`, or anything else that can be asked."""
+
+    def is_set(self) -> bool: ...
 
 
 class Turns:
@@ -35,7 +42,7 @@ class Turns:
         self._urgent: list[object] = []
         self._overdue: list[object] = []
 
-    def take(self, who: object, cancel: threading.Event | None = None, *, urgent: bool = False) -> bool:
+    def take(self, who: object, cancel: Flag | None = None, *, urgent: bool = False) -> bool:
         """Wait for the turn, or take it up again. False if `cancel` was set first."""
         with self._changed:
             since = time.monotonic()
@@ -88,8 +95,22 @@ class Turns:
                 self._holder, self._resting_since = None, None
                 self._changed.notify_all()
 
-    def give_way(self, who: object, cancel: threading.Event | None = None) -> bool:
-        """Let a waiting reply go first, between two steps. False if `cancel` was set while waiting."""
-        if self._urgent:
+    def give_way(self, who: object, cancel: Flag | None = None) -> bool:
+        """Let a waiting reply go first, between two steps, and whoever has waited too long. False if `cancel` was set
+        while waiting."""
+        if self._urgent or self._overdue:
             self.leave(who)
         return self.take(who, cancel)
+
+    def begin(self, who: object, cancel: Flag | None = None) -> bool:
+        """`take` for a reply: whoever computes for something else breaks off. False if `cancel` was set first."""
+        return self.take(who, cancel, urgent=True)
+
+    def pass_on(self, who: object, cancel: Flag | None = None) -> bool:
+        """The same for replies that never end, since new ones keep joining them: they hurry nobody who was let in, or
+        whoever has waited for them would be broken off at once."""
+        held = self.give_way(who, cancel)
+        with self._changed:
+            if self._holder is who:
+                self._holder_is_urgent = True
+        return held

@@ -1,8 +1,8 @@
 """The engine behind everything: a GGUF model in this process, through llama.cpp.
 
-One model and several contexts over the same weights: the chat's, whose KV cache is kept from turn to turn; the judge's,
-on the base model with a prefix of its own; one for scoring; and one for each batch of replies. It must never know about
-the store, the judge or what is learned.
+One model and several contexts over the same weights: the chat's, whose KV cache is kept from turn to turn (or in its
+place one for many replies at once); the judge's, on the base model with a prefix of its own; one for scoring; and one
+for each batch of replies. It must never know about the store, the judge or what is learned.
 
 Two locks, two meanings. `_lock` is safety: whoever computes, loads or frees holds it, for one step (a token, or one
 batch of prompt tokens). `_turns` is order: a reply keeps its turn until it ends, and the judge waits.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,9 +32,10 @@ from ._threads import FixedThreads, FreeThreads, usable_cores
 from ._turns import Turns
 from ._writing import Writing
 from .base import AdapterSlot, Cancelled, Generation, Logits, Message, ModelInfo, Prompt, Sampling, ToolText
-from .models import check_adapter, check_model, model_sha256
+from .models import check_adapter, check_model, contexts_that_fit, model_sha256
 from .prompts import PromptRenderer
 from .template import ChatTemplate, TemplateError
+from .together import Ground, Request, Together
 
 CHAT_BATCH = 256
 JUDGE_BATCH = 32
@@ -55,7 +56,16 @@ class _Closed(EngineError):
 class LlamaCppEngine:
     """A loaded model; implements `Engine`. Make one with `open`."""
 
-    def __init__(self, model: NativeModel, info: ModelInfo, renderer: PromptRenderer, threads: Threads) -> None:
+    def __init__(
+        self,
+        model: NativeModel,
+        info: ModelInfo,
+        renderer: PromptRenderer,
+        threads: Threads,
+        *,
+        together: int = 1,
+        roomy: bool = True,
+    ) -> None:
         trained = model.trained_context or info.context
         self._model = model
         self._info = info
@@ -87,8 +97,32 @@ class LlamaCppEngine:
             most=max(min(SCORE_CONTEXT, trained), info.context),
             purpose="score",
         )
+        self._chat: KeptSequence | None = None
+        self._together: Together | None = None
         with self._computing():
-            self._chat = KeptSequence(self._new_context(info.context, batch=CHAT_BATCH))
+            if together > 1:
+                self._together = Together(self._ground(together, roomy))
+            else:
+                self._chat = KeptSequence(self._new_context(info.context, batch=CHAT_BATCH))
+
+    def _ground(self, together: int, roomy: bool) -> Ground:
+        """What many replies at once are computed on: room for two chats of the longest kind, or for one where there is
+        not enough memory. Beside it, half as much is kept for next turns."""
+        limit = self._info.context
+
+        def make(room: int) -> NativeContext:
+            # Without the fused kernel, each token would be compared with the cells of all, not only with its own.
+            return self._new_context(
+                room, batch=CHAT_BATCH + together, sequences=together, outputs=together, fused=True
+            )
+
+        room = 2 * limit if roomy else limit
+        try:
+            context = make(room)
+        except EngineError:
+            room = limit
+            context = make(room)
+        return Ground(self._model, context, self._turns, self._computing, _Closed, room, limit, together)
 
     @classmethod
     def open(cls, path: Path, settings: ModelSettings, *, cache_dir: Path | None) -> LlamaCppEngine:
@@ -104,6 +138,7 @@ class LlamaCppEngine:
         on_gpu = settings.gpu_layers != 0 and can_use_gpu()
         threads = FixedThreads(settings.threads) if settings.threads else FreeThreads(usable_cores())
         header = check_model(path, context=settings.context, on_gpu=on_gpu)
+        roomy = on_gpu or contexts_that_fit(path, header, settings.context) >= 3  # What is kept takes one as well.
         sha256 = model_sha256(path, cache_dir)
         model = NativeModel(path, gpu_layers=settings.gpu_layers)
         try:
@@ -125,7 +160,7 @@ class LlamaCppEngine:
                 raise EngineError(
                     f"The chat template of {path} is broken ({error}). Use another model file."
                 ) from error
-            return cls(model, info, PromptRenderer(template, model), threads)
+            return cls(model, info, PromptRenderer(template, model), threads, together=settings.together, roomy=roomy)
         except BaseException:
             model.close()
             raise
@@ -205,7 +240,47 @@ class LlamaCppEngine:
         """
         generation = self._begin(prompt.token_ids, sampling, sampling.seed)
         generation.dropped = prompt.dropped
+        if self._together is not None:
+            return generation, self._together.stream(generation, self._adapters, cancel)
         return generation, self._stream(generation, self._adapters, cancel, time.perf_counter())
+
+    def submit(
+        self,
+        prompt_ids: Sequence[int],
+        sampling: Sampling,
+        *,
+        adapters: Sequence[AdapterSlot] | None = None,
+        client: Hashable = "",
+        cancel: threading.Event | None = None,
+        on_piece: Callable[[str], None] | None = None,
+        on_end: Callable[[Request], None] | None = None,
+    ) -> Request:
+        """Ask for a reply that is decoded in one batch with all others; returns at once. Only of an engine that was
+        opened with `together` above 1.
+
+        Args:
+            adapters: the LoRAs it is written with, to its end; None means those that are set now.
+            client: who asks; clients are served in turn.
+            cancel: stops it within one token, as `Request.cancel` does.
+            on_piece, on_end: called with each piece of text, and once with the request when it is over, from the thread
+                that computes: they must be quick, and must not raise.
+
+        Raises:
+            EngineError: the prompt is empty, fills the whole context, or holds tokens the model does not have.
+            AdapterError: as `set_adapters`.
+        """
+        if self._together is None:
+            raise EngineError("This model answers one after the other. Set model.together to 2 or more.")
+        generation = self._begin(prompt_ids, sampling, sampling.seed)
+        applied = self._adapters if adapters is None else self._load_adapters(adapters)
+        return self._together.enter(
+            Request(generation, applied, client=client, cancel=cancel, on_piece=on_piece, on_end=on_end)
+        )
+
+    @property
+    def together(self) -> Together | None:
+        """What writes many replies at once; None if this engine writes one after the other."""
+        return self._together
 
     def _begin(self, prompt_ids: Sequence[int], sampling: Sampling, seed: int | None) -> Generation:
         if self._closed:
@@ -217,15 +292,18 @@ class LlamaCppEngine:
                 f"The prompt of {len(prompt_ids)} tokens fills the context of {self._info.context}. "
                 "Shorten the chat, or set a larger model.context."
             )
+        if min(prompt_ids) < 0 or max(prompt_ids) >= self._model.n_vocab:
+            raise EngineError("The prompt holds tokens that the model does not have. Were they another model's?")
         return Generation(tuple(prompt_ids), sampling, seed=fresh_seed() if seed is None else as_seed(seed))
 
     def _stream(
         self, generation: Generation, adapters: Adapters, cancel: threading.Event | None, started: float
     ) -> Iterator[str]:
         chat, turns = self._chat, self._turns
+        assert chat is not None
         writing = Writing(generation, self._model, limit=self._info.context, started=started)
         try:
-            fed = turns.take(writing, cancel, urgent=True) and self._feed(writing, adapters, cancel)
+            fed = turns.take(writing, cancel, urgent=True) and self._feed(chat, writing, adapters, cancel)
             while fed:
                 with self._computing():
                     piece = writing.accept(chat.context.logits(-1))
@@ -240,7 +318,7 @@ class LlamaCppEngine:
                     with self._computing():
                         chat.append(generation.response_ids[-1])
                 else:  # Another reply used the chat's KV cache while this one was not read.
-                    fed = self._feed(writing, adapters, cancel)
+                    fed = self._feed(chat, writing, adapters, cancel)
             if rest := writing.end("cancelled"):
                 yield rest
         except _Closed:
@@ -249,11 +327,11 @@ class LlamaCppEngine:
             writing.end("cancelled")
             turns.leave(writing)
 
-    def _feed(self, writing: Writing, adapters: Adapters, cancel: threading.Event | None) -> bool:
+    def _feed(self, chat: KeptSequence, writing: Writing, adapters: Adapters, cancel: threading.Event | None) -> bool:
         """Bring the chat's KV cache to where `writing` stands. False if it was cancelled."""
         generation = writing.generation
         again = bool(generation.response_ids)
-        steps = self._chat.feed([*generation.prompt_ids, *generation.response_ids], adapters, writing)
+        steps = chat.feed([*generation.prompt_ids, *generation.response_ids], adapters, writing)
         while True:
             if _is_set(cancel):
                 return False
@@ -438,10 +516,18 @@ class LlamaCppEngine:
 
     def _adapter(self, path: Path) -> int:
         key = check_adapter(path, self._info)
-        with self._computing():
-            if key not in self._loaded:
-                self._loaded[key] = self._model.load_adapter(path)
-            return self._loaded[key]
+        if (loaded := self._loaded.get(key)) is not None:
+            return loaded
+        who = object()
+        try:
+            if self._together is not None:  # It computes step after step: a lock alone might not be had in between.
+                self._turns.take(who, urgent=True)
+            with self._computing():
+                if key not in self._loaded:
+                    self._loaded[key] = self._model.load_adapter(path)
+                return self._loaded[key]
+        finally:
+            self._turns.leave(who)
 
     # Life and death
 
@@ -462,7 +548,14 @@ class LlamaCppEngine:
             yield
 
     def _new_context(
-        self, room: int, *, batch: int, sequences: int = 1, outputs: int = 1, stop: StopFlag | None = None
+        self,
+        room: int,
+        *,
+        batch: int,
+        sequences: int = 1,
+        outputs: int = 1,
+        stop: StopFlag | None = None,
+        fused: bool = False,
     ) -> NativeContext:
         context = NativeContext(
             self._model,
@@ -472,6 +565,7 @@ class LlamaCppEngine:
             sequences=sequences,
             outputs=outputs,
             stop=stop,
+            fused=fused,
         )
         self._contexts.append(context)
         return context
@@ -484,6 +578,8 @@ class LlamaCppEngine:
 
     def close(self) -> None:
         """Free everything: contexts, then the model with its adapters. A reply under way ends as "cancelled"."""
+        if self._together is not None:
+            self._together.close()
         with self._lock, self._vocabulary:
             if self._closed:
                 return

@@ -117,6 +117,16 @@ def _article(kind: str) -> str:
     return "no architecture" if kind == "model" else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
+def contexts_that_fit(path: Path, header: GgufHeader, context: int, memory: int | None = None) -> int:
+    """How many KV caches of `context` tokens fit beside the model into `memory` bytes; None: into what is free now."""
+    if memory is None:
+        import psutil
+
+        memory = int(psutil.virtual_memory().available)
+    left = memory - sum(part.stat().st_size for part in parts_of(path))
+    return max(0, left // max(1, kv_bytes(header, context)))
+
+
 def _check_memory(path: Path, header: GgufHeader, context: int, memory: int | None) -> None:
     if memory is None:
         import psutil

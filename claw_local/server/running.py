@@ -51,11 +51,9 @@ def run(assistant: Assistant, door: Door, listening: socket.socket, announce: Ca
         pass  # uvicorn raises it once more, after it has stopped.
 
 
-def make_server(assistant: Assistant, door: Door, announce: Callable[[], None], *, places: int = 1) -> uvicorn.Server:
-    """The server, not begun yet; its `run` takes the sockets to listen on.
-
-    Args:
-        places: how many answers are written at the same time.
+def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) -> uvicorn.Server:
+    """The server, not begun yet; its `run` takes the sockets to listen on. As many answers are written at the same time
+    as the model is to decode together.
 
     Raises:
         UsageError: FastAPI and uvicorn are not installed.
@@ -68,7 +66,7 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None], 
     except ImportError as error:
         raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
 
-    service = Serve(assistant, places=places)
+    service = Serve(assistant, places=assistant.settings.model.together)
 
     class Announced(Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..adapters.registry import slots
 from ..engine.base import ChatEngine, Generation, Prompt, Sampling, has_tokens
+from ..engine.together import asked_by
 from ..store import AdapterRecord
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def through_engine(assistant: Assistant) -> Write:
         asker: str,
         cancel: threading.Event,
     ) -> tuple[Generation, Iterator[str]]:
-        with assistant._beginning:
+        with assistant._beginning, asked_by(asker):
             if has_tokens(engine):
                 engine.set_adapters(slots(adapter))
             return engine.generate(prompt, sampling, cancel=cancel)

@@ -85,3 +85,42 @@ def test_a_stream_of_urgent_ones_keeps_nobody_out_for_good(monkeypatch: pytest.M
     stop.set()
     for thread in threads:
         thread.join(5)
+
+
+def test_replies_without_end_let_in_who_waited_too_long_and_do_not_hurry_him(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_turns, "ENOUGH_S", 0.2)
+    hurried, got = threading.Event(), threading.Event()
+    turns = Turns(hurry=hurried.set)
+    assert turns.begin("replies")
+
+    def judge() -> None:
+        turns.take("judge")
+        got.set()
+        time.sleep(0.15)
+        turns.leave("judge")
+
+    started = time.monotonic()
+    thread = start(judge)
+    while not got.is_set():
+        assert time.monotonic() - started < 5
+        assert turns.pass_on("replies")
+        time.sleep(0.01)
+    assert time.monotonic() - started >= 0.2
+    assert turns.pass_on("replies")
+    thread.join(2)
+    assert not hurried.is_set()
+    assert turns.urgent
+
+
+def test_a_long_batch_gives_way_to_replies_that_waited_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_turns, "ENOUGH_S", 0.1)
+    turns, got = Turns(), threading.Event()
+    assert turns.take("batch")
+    start(lambda: turns.take("replies") and got.set())
+    deadline = time.monotonic() + 0.3
+    while time.monotonic() < deadline and not got.is_set():
+        cancel = threading.Event()
+        threading.Timer(0.3, cancel.set).start()
+        turns.give_way("batch", cancel)
+        time.sleep(0.01)
+    assert got.is_set()
