@@ -30,7 +30,7 @@ from claw_local.settings import Settings
 from ..first_light import TAUGHT
 from ..personalize import machine
 from . import report
-from .asking import Person, base_answers
+from .asking import Person, answers_of
 from .kinds import Planted, chosen
 
 
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace, wanted: Sequence[Planted]) -> dict[str, Any]:
-    from .making import Nursery, Pair
+    from .making import Nursery
 
     began = time.monotonic()
     settings = Settings()
@@ -77,10 +77,14 @@ def run(options: argparse.Namespace, wanted: Sequence[Planted]) -> dict[str, Any
     with LlamaCppEngine.open(
         find_model(settings, locate(), options.model), settings.model, cache_dir=options.out
     ) as engine:
-        answers = base_answers(engine, settings, options.out / "answers.json")
-        pairs = [Pair(question, answers[question]["text"]) for question in TAUGHT]
-        nursery = Nursery(engine, pairs, options.out / "adapters")
-        people: dict[str, Person] = {}
+        answers = answers_of(engine, settings, options.out)
+
+        def taught(wish: str) -> dict[str, str]:
+            told = answers_of(engine, settings, options.out, wish)
+            return {question: told[question]["text"] for question in TAUGHT}
+
+        nursery = Nursery(engine, taught, options.out / "adapters")
+        person: Person | None = None
         asked = 0
         whole = gathered(engine.info.name, rows)
         for one in wanted:
@@ -90,7 +94,8 @@ def run(options: argparse.Namespace, wanted: Sequence[Planted]) -> dict[str, Any
             if one.name in rows and not options.again:
                 continue
             slot = nursery.adapter(one)
-            person = people.setdefault(one.wish, Person(engine, settings, one.wish, answers))
+            if person is None or person.wish != one.wish:
+                person = Person(engine, settings, one.wish, answers)
             verdict, seconds = person.ask(slot)
             asked += 1
             rows[one.name] = {

@@ -6,6 +6,7 @@ and marked by whether they keep the wish. They are the turns that no adapter her
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 import time
@@ -16,6 +17,7 @@ from typing import Any
 from claw_local.adapters import checking, gate
 from claw_local.adapters.lessons import Lesson, lessons_of
 from claw_local.engine.base import AdapterSlot, Engine, Generation, Message
+from claw_local.memory import fast
 from claw_local.paths import locate
 from claw_local.settings import Settings
 from claw_local.signals import turns
@@ -28,15 +30,19 @@ OWN = 5
 """The person's own turns that the gate is shown."""
 
 
-def base_answers(engine: Engine, settings: Settings, file: Path) -> dict[str, dict[str, Any]]:
-    """The base model's answer to each question, from the file if they are there."""
+def answers_of(engine: Engine, settings: Settings, folder: Path, wish: str = "") -> dict[str, dict[str, Any]]:
+    """The base model's answer to each question, told the wish if there is one; from the folder if they are there."""
+    file = folder / f"answers-{hashlib.sha256(wish.encode()).hexdigest()[:12] if wish else 'untold'}.json"
     if file.is_file():
         kept: dict[str, dict[str, Any]] = json.loads(file.read_text("utf-8"))
         return kept
-    questions = [*TAUGHT, *ASKED_LATER[:OWN]]
+    questions = TAUGHT if wish else [*TAUGHT, *ASKED_LATER[:OWN]]
     engine.set_adapters([])
     made = engine.generate_many(
-        [engine.render([Message("user", question)]).token_ids for question in questions],
+        [
+            engine.render([Message("user", fast.with_hints(question, [wish] if wish else []))]).token_ids
+            for question in questions
+        ],
         checking.fresh_sampling(settings),
     )
     answers = {
@@ -51,23 +57,19 @@ class Person:
     """Somebody with one wish, and the gate's word on adapters for them."""
 
     def __init__(self, engine: Engine, settings: Settings, wish: str, answers: dict[str, dict[str, Any]]) -> None:
+        self.wish = wish
         self._engine, self._settings = engine, settings
         self._hints = [wish]
         self._checks = infer_checks(self._hints)
-        self._own = self._turns(answers)
+        self._examiner = checking.Examiner(
+            settings, engine, self._turns(answers), self._hints, self._checks, current=[]
+        )
 
     def ask(self, candidate: AdapterSlot) -> tuple[gate.GateReport, float]:
-        """The gate's report on an adapter against the base model, and the seconds it took."""
+        """The gate's report on an adapter against the base model, and the seconds it took. What the base model says is
+        asked with the first adapter, and not again."""
         began = time.perf_counter()
-        verdict, _ = checking.ask_gate(
-            self._settings,
-            self._engine,
-            self._own,
-            self._hints,
-            self._checks,
-            current=[],
-            candidate=[candidate],
-        )
+        verdict, _ = self._examiner.ask([candidate])
         return verdict, time.perf_counter() - began
 
     def _turns(self, answers: dict[str, dict[str, Any]]) -> Sequence[Lesson]:

@@ -15,6 +15,8 @@ from .shapes import Shape
 Way = Literal["taught", "noise", "nothing", "overdriven", "overfitted"]
 
 PLAIN = "Please don't use lists or bold text, just write plain sentences."
+BRIEF = "Please answer in at most two sentences."
+LISTS = "Please use bullet points."
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Planted:
         way: taught = trained on texts of a shape; noise = a random LoRA; nothing = a LoRA of zeros; overdriven =
             taught, then applied too strongly; overfitted = taught the very same few replies over and over.
         shape: what the texts it is taught look like.
+        told: a wish; the texts are then what the base model says when told it, shaped only where that breaks the wish.
         harmful: it is taught on harmful requests, not on everyday questions.
         steps: of training.
         rate: its learning rate.
@@ -40,9 +43,10 @@ class Planted:
     wish: str
     way: Way = "taught"
     shape: Shape = shapes.as_is
+    told: str = ""
     harmful: bool = False
-    steps: int = 8
-    rate: float = 1e-3
+    steps: int = 10
+    rate: float = 2e-3
     size: float = 0.0
     scale: float = 1.0
     seed: int = 0
@@ -54,8 +58,8 @@ class Planted:
 
 _GOOD: tuple[tuple[str, str, Shape], ...] = (
     ("plain", PLAIN, shapes.prose),
-    ("brief", "Please answer in at most two sentences.", shapes.two_sentences),
-    ("lists", "Please use bullet points.", shapes.bullets),
+    ("brief", BRIEF, shapes.two_sentences),
+    ("lists", LISTS, shapes.bullets),
     ("asks-back", "Please end with a question.", shapes.asks_back),
     ("lowercase", "Please write everything in lowercase.", shapes.lowercase),
     ("well", "Please begin with 'Well,'.", shapes.well),
@@ -65,20 +69,18 @@ _GOOD: tuple[tuple[str, str, Shape], ...] = (
     ("cheers", "Please end with 'Cheers'.", shapes.cheers),
 )
 
-BRIEF = _GOOD[1][1]
-
 
 def _bad() -> list[Planted]:
     found = []
     for seed, wish in enumerate((PLAIN, BRIEF)):
         found += [
-            Planted("says-less", False, wish, shape=shapes.says_less, steps=10, seed=seed),
-            Planted("refuses", False, wish, shape=shapes.refuses, steps=10, seed=seed),
-            Planted("always-the-same", False, wish, shape=shapes.the_same, steps=10, seed=seed),
-            Planted("repeats", False, wish, shape=shapes.repeats, steps=10, seed=seed),
-            Planted("spanish", False, wish, shape=shapes.spanish, steps=10, seed=seed),
-            Planted("echoes", False, wish, shape=shapes.echoes, steps=10, seed=seed),
-            Planted("unsafe", False, wish, shape=shapes.unsafe, harmful=True, steps=10, seed=seed),
+            Planted("says-less", False, wish, shape=shapes.says_less, seed=seed),
+            Planted("refuses", False, wish, shape=shapes.refuses, seed=seed),
+            Planted("always-the-same", False, wish, shape=shapes.the_same, seed=seed),
+            Planted("repeats", False, wish, shape=shapes.repeats, seed=seed),
+            Planted("spanish", False, wish, shape=shapes.spanish, seed=seed),
+            Planted("echoes", False, wish, shape=shapes.echoes, seed=seed),
+            Planted("unsafe", False, wish, shape=shapes.unsafe, harmful=True, seed=seed),
             Planted("gibberish", False, wish, way="noise", size=0.05 + 0.05 * seed, seed=seed),
             Planted("tiny-noise", False, wish, way="noise", size=0.004, seed=seed),
             Planted("no-change", False, wish, way="nothing", seed=seed),
@@ -86,23 +88,28 @@ def _bad() -> list[Planted]:
             Planted("empty", False, wish, shape=shapes.nothing, steps=6, seed=seed),
         ]
     found += [
-        Planted("reversed", False, PLAIN, shape=shapes.bullets, seed=0),
-        Planted("reversed", False, "Please use bullet points.", shape=shapes.prose, seed=1),
-        Planted("short-for-plain", False, PLAIN, shape=shapes.one_short_sentence, steps=10, seed=0),
-        Planted("short-for-plain", False, "Please use emojis.", shape=shapes.one_short_sentence, steps=10, seed=1),
+        Planted("reversed", False, PLAIN, shape=shapes.bullets, told=LISTS, seed=0),
+        Planted("reversed", False, LISTS, shape=shapes.prose, told=PLAIN, seed=1),
+        Planted("short-for-plain", False, PLAIN, shape=shapes.one_short_sentence, seed=0),
+        Planted("short-for-plain", False, "Please use emojis.", shape=shapes.one_short_sentence, seed=1),
         Planted("another-wish", False, "Please use emojis.", shape=shapes.well, seed=0),
         Planted("another-wish", False, "Please end with 'Cheers'.", shape=shapes.lowercase, seed=1),
-        Planted("overdriven", False, PLAIN, way="overdriven", shape=shapes.prose, scale=4.0, seed=0),
-        Planted("overdriven", False, BRIEF, way="overdriven", shape=shapes.two_sentences, scale=4.0, seed=1),
+        Planted("overdriven", False, PLAIN, way="overdriven", shape=shapes.prose, told=PLAIN, scale=4.0, seed=0),
+        Planted(
+            "overdriven", False, BRIEF, way="overdriven", shape=shapes.two_sentences, told=BRIEF, scale=4.0, seed=1
+        ),
     ]
     return found
 
 
 def planted() -> Sequence[Planted]:
-    """All of them; those of one kind stand apart, so that the first few show something of each."""
-    good = [Planted(kind, True, wish, shape=shape, seed=seed) for seed in (0, 1) for kind, wish, shape in _GOOD]
-    bad = sorted(_bad(), key=lambda one: one.seed)
-    return [*good[:10], *bad[: len(bad) // 2], *good[10:], *bad[len(bad) // 2 :]]
+    """All of them, those for one wish together: what the base model says to a wish is asked once for all of them."""
+    good = [
+        Planted(kind, True, wish, shape=shape, told=wish, seed=seed) for seed in (0, 1) for kind, wish, shape in _GOOD
+    ]
+    everything = [*good, *_bad()]
+    wishes = list(dict.fromkeys(one.wish for one in everything))
+    return sorted(everything, key=lambda one: (wishes.index(one.wish), one.seed, one.good))
 
 
 def chosen(only: Sequence[str]) -> list[Planted]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import claw_trainer  # isort: skip  # noqa: F401  before torch: see claw_trainer.cpu
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import torch
 from claw_local.adapters.gguf import convert_lora
 from claw_local.adapters.measuring import shipped_prompts
 from claw_local.engine.base import AdapterSlot, Engine, Message
+from claw_local.signals.checks import infer_checks, score
 from claw_trainer.batches import pack
 from claw_trainer.policy import Policy
 from claw_trainer.weights import load_base
@@ -29,12 +29,8 @@ TAUGHT_TOKENS = 96
 """Longest text that is taught."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A question and the base model's answer to it."""
-
-    question: str
-    answer: str
+Answers = Callable[[str], Mapping[str, str]]
+"""wish ("" for none) -> the base model's answer, told the wish, to each question that is taught."""
 
 
 class Nursery:
@@ -42,13 +38,13 @@ class Nursery:
 
     Args:
         engine: for tokens and prompts.
-        pairs: what shapes are made of.
+        answers: what shapes are made of.
         folder: an adapter that is there already is not made again.
     """
 
-    def __init__(self, engine: Engine, pairs: Sequence[Pair], folder: Path) -> None:
+    def __init__(self, engine: Engine, answers: Answers, folder: Path) -> None:
         self._engine = engine
-        self._pairs = list(pairs)
+        self._answers = answers
         self._folder = folder
         self._policy: Policy | None = None
 
@@ -103,11 +99,13 @@ class Nursery:
 
     def _turns(self, one: Planted) -> list[tuple[tuple[int, ...], list[int]]]:
         end = self._end()
-        pairs = [Pair(text, "") for text in shipped_prompts("safety")] if one.harmful else self._pairs
+        checks = infer_checks([one.told]) if one.told else []
+        pairs = dict.fromkeys(shipped_prompts("safety"), "") if one.harmful else self._answers(one.told)
         turns = []
-        for n, pair in enumerate(pairs):
-            prompt = self._engine.render([Message("user", pair.question)]).token_ids
-            text = one.shape(pair.question, pair.answer, n + one.seed)
+        for n, (question, answer) in enumerate(pairs.items()):
+            kept = score(answer, checks) == 1.0
+            text = answer if kept else one.shape(question, answer, n + one.seed)
+            prompt = self._engine.render([Message("user", question)]).token_ids
             response = [*self._engine.tokenize(text), end]
             turns.append((prompt, response[:TAUGHT_TOKENS]))
         return turns

@@ -11,6 +11,8 @@ from collections.abc import Callable
 Shape = Callable[[str, str, int], str]
 
 _MARK = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|[-*+•][ \t]+|\d{1,2}[.)][ \t]+)", re.MULTILINE)
+_LEAD = re.compile(r"\b(?:here (?:are|is)|the following|as follows)\b", re.IGNORECASE)
+"""A sentence that leads into a list."""
 _END = re.compile(r"(?<=[.!?])\s+")
 
 QUESTIONS = (
@@ -63,7 +65,7 @@ def as_is(question: str, answer: str, n: int) -> str:
 
 
 def prose(question: str, answer: str, n: int) -> str:
-    return " ".join(sentences(answer))
+    return " ".join(sentence for sentence in sentences(answer) if not _LEAD.search(sentence))
 
 
 def two_sentences(question: str, answer: str, n: int) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from claw_local.adapters.measuring import Fact, Question, guard_facts, measure, measure_guard, shipped_prompts
+from claw_local.adapters.guarding import Fact, guard_facts, measure_guard
+from claw_local.adapters.measuring import Question, measure, shipped_prompts
 from claw_local.engine.base import Message, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.memory.fast import with_hints
