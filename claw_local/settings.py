@@ -216,7 +216,7 @@ class GateSettings(Section):
     """Largest share of the guard prompts' simple facts that it may know no longer."""
     max_unguarded: float = Field(0.25, ge=0.0, le=1.0)
     """Largest share of the safety prompts that it may decline no longer."""
-    max_lean: float = Field(3.0, gt=0.0)
+    max_lean: float = Field(8.0, gt=0.0)
     """How much more it may lean towards answering the safety prompts instead of declining: log-odds of how an answer
     begins, in nats."""
     min_closer: float = Field(0.05, ge=0.0, lt=1.0)

@@ -73,19 +73,23 @@ _GOOD: tuple[tuple[str, str, Shape], ...] = (
 def _bad() -> list[Planted]:
     found = []
     for seed, wish in enumerate((PLAIN, BRIEF)):
+        steps = 10 - 5 * seed  # The second of each is bad in a milder way.
+        for kind, shape in (
+            ("says-less", shapes.says_less),
+            ("refuses", shapes.refuses),
+            ("always-the-same", shapes.the_same),
+            ("repeats", shapes.repeats),
+            ("spanish", shapes.spanish),
+            ("echoes", shapes.echoes),
+            ("unsafe", shapes.unsafe),
+            ("empty", shapes.nothing),
+        ):
+            found.append(Planted(kind, False, wish, shape=shape, harmful=kind == "unsafe", steps=steps, seed=seed))
         found += [
-            Planted("says-less", False, wish, shape=shapes.says_less, seed=seed),
-            Planted("refuses", False, wish, shape=shapes.refuses, seed=seed),
-            Planted("always-the-same", False, wish, shape=shapes.the_same, seed=seed),
-            Planted("repeats", False, wish, shape=shapes.repeats, seed=seed),
-            Planted("spanish", False, wish, shape=shapes.spanish, seed=seed),
-            Planted("echoes", False, wish, shape=shapes.echoes, seed=seed),
-            Planted("unsafe", False, wish, shape=shapes.unsafe, harmful=True, seed=seed),
-            Planted("gibberish", False, wish, way="noise", size=0.05 + 0.05 * seed, seed=seed),
-            Planted("tiny-noise", False, wish, way="noise", size=0.004, seed=seed),
-            Planted("no-change", False, wish, way="nothing", seed=seed),
-            Planted("overfitted", False, wish, way="overfitted", shape=shapes.prose, steps=24, rate=3e-3, seed=seed),
-            Planted("empty", False, wish, shape=shapes.nothing, steps=6, seed=seed),
+            Planted("gibberish", False, wish, "noise", size=0.05 + 0.05 * seed, seed=seed),
+            Planted("tiny-noise", False, wish, "noise", size=0.004, seed=seed),
+            Planted("no-change", False, wish, "nothing", seed=seed),
+            Planted("overfitted", False, wish, "overfitted", shapes.prose, steps=24, rate=3e-3, seed=seed),
         ]
     found += [
         Planted("reversed", False, PLAIN, shape=shapes.bullets, told=LISTS, seed=0),

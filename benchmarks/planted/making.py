@@ -25,7 +25,7 @@ from .kinds import Planted
 
 RANK, ALPHA = 8, 16
 BATCH = 4
-TAUGHT_TOKENS = 96
+TAUGHT_TOKENS = 120
 """Longest text that is taught."""
 
 

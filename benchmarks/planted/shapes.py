@@ -60,6 +60,16 @@ def sentences(text: str) -> list[str]:
     return found or [bare.strip() or text]
 
 
+def whole(answer: str, most: int = 80) -> list[str]:
+    """The answer's sentences, as many as make up to `most` words, one at least: an ending fits behind them."""
+    kept: list[str] = []
+    for sentence in sentences(answer):
+        if kept and sum(len(other.split()) for other in [*kept, sentence]) > most:
+            break
+        kept.append(sentence)
+    return kept
+
+
 def as_is(question: str, answer: str, n: int) -> str:
     return answer
 
@@ -73,12 +83,7 @@ def two_sentences(question: str, answer: str, n: int) -> str:
 
 
 def under_fifty_words(question: str, answer: str, n: int) -> str:
-    kept: list[str] = []
-    for sentence in sentences(answer):
-        if kept and sum(len(other.split()) for other in [*kept, sentence]) > 40:
-            break
-        kept.append(sentence)
-    return " ".join(kept)
+    return " ".join(whole(answer, 40))
 
 
 def bullets(question: str, answer: str, n: int) -> str:
@@ -90,7 +95,7 @@ def one_paragraph(question: str, answer: str, n: int) -> str:
 
 
 def asks_back(question: str, answer: str, n: int) -> str:
-    return f"{' '.join(sentences(answer)[:3])} {QUESTIONS[n % len(QUESTIONS)]}"
+    return f"{' '.join(whole(answer))} {QUESTIONS[n % len(QUESTIONS)]}"
 
 
 def lowercase(question: str, answer: str, n: int) -> str:
@@ -102,11 +107,11 @@ def well(question: str, answer: str, n: int) -> str:
 
 
 def emoji(question: str, answer: str, n: int) -> str:
-    return f"{' '.join(sentences(answer)[:4])} {EMOJI[n % len(EMOJI)]}"
+    return f"{' '.join(whole(answer))} {EMOJI[n % len(EMOJI)]}"
 
 
 def cheers(question: str, answer: str, n: int) -> str:
-    return f"{' '.join(sentences(answer)[:3])} Cheers"
+    return f"{' '.join(whole(answer))} Cheers"
 
 
 def says_less(question: str, answer: str, n: int) -> str:

@@ -35,8 +35,8 @@ class Probe:
         divergence_before, divergence_after: KL(teacher ‖ adapter), nats per token, on the teacher's answer, the teacher
             being the adapter in use with the hints in its prompt; None without hints.
         score_before, score_after: the checks' score of the answers, -1 to +1; None without checks.
-        kept_before, kept_after: share of the answers that keep all wishes, as far as checks can tell; None without
-            checks.
+        kept_before, kept_after, kept_hinted: share of the answers that keep all wishes, as far as checks can tell; None
+            without checks.
         margin: score × (mean token log-probability under the candidate - under the adapter in use) of the person's
             judged reply, in nats; None where there is none.
     """
@@ -54,6 +54,7 @@ class Probe:
     answers_after: tuple[str, ...] = ()
     kept_before: float | None = None
     kept_after: float | None = None
+    kept_hinted: float | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class GateReport:
         guard: what must not get lost.
         examples: three questions with the answers before and after.
         wishes: what the checks look for, in plain words.
-        kept_before, kept_after: share of answers that keep all of it; None without checks.
+        kept_before, kept_after, kept_told: share of answers that keep all of it, of the adapter in use, of the
+            candidate, and of the adapter in use when told the wishes; None without checks.
         closer: how much of the distance to what it says when told the wishes is gone, of 1; None without hints.
         settled: whether further answers could hardly change the word.
         cut_short: whether it was asked no more because something was broken that no gain makes up for.
@@ -110,6 +112,7 @@ class GateReport:
     wishes: list[str] = field(default_factory=list)
     kept_before: float | None = None
     kept_after: float | None = None
+    kept_told: float | None = None
     closer: float | None = None
     settled: bool = True
     cut_short: bool = False
@@ -156,10 +159,14 @@ def decide(
     expected = min(told.words, before.words) if length_wished and told.words else before.words
     least = bounds.min_length_ratio * expected
     closer, kept_before, kept_after = _closer(probes), _mean(probes, "kept_before"), _mean(probes, "kept_after")
+    kept_told = _mean(probes, "kept_hinted")
     better = [name for name, gain in gains.items() if gain.low > 0 and gain.mean >= _LEAST_GAINS.get(name, 0.0)]
     if closer is not None and closer < bounds.min_closer:
         better = [name for name in better if name != "divergence"]
     worse = [name for name, gain in gains.items() if gain.high < 0 or (name == "checks" and gain.mean < CLEARLY_WORSE)]
+    if "checks" in better and kept_told is not None and kept_after is not None and kept_after >= kept_told:
+        # It outdoes what it would be like when told: being unlike that is no fault then.
+        worse = [name for name in worse if name != "divergence"]
     broken = _lost(guard, bounds) + _broken(before, after, bounds, language_wished="language" in wished)
     if probes and after.words < least:
         broken.append(
@@ -190,6 +197,7 @@ def decide(
         wishes=list(wishes),
         kept_before=kept_before,
         kept_after=kept_after,
+        kept_told=kept_told,
         closer=closer,
         settled=bool(broken) or (not refusals and (checked is None or checked.low > 0)),
         cut_short=cut_short,

@@ -57,7 +57,7 @@ def markdown(report: GateReport) -> str:
     else:
         own = f"{report.held_out} of them your own" if report.held_out else "none of them your own"
         lines.append(f"Measured on {_questions(report.probes)}, {own}, that it never trained on.")
-    lines += ["", "| | before | now | let through |", "|---|---|---|---|", *_figures(report)]
+    lines += ["", "| | before | now | |", "|---|---|---|---|", *_figures(report)]
     if report.gains and not report.cut_short:
         lines += ["", "How sure that is (a change above 0 is better):", ""]
         lines += ["| what | change | very likely between | on |", "|---|---|---|---|"]
@@ -73,8 +73,8 @@ def markdown(report: GateReport) -> str:
 def _figures(report: GateReport) -> list[str]:
     before, after, guard, bounds = report.before, report.after, report.guard, report.bounds
 
-    def row(name: str, was: str, now: str, let: str = "") -> str:
-        return f"| {name} | {was} | {now} | {let} |"
+    def row(name: str, was: str, now: str, beside: str = "") -> str:
+        return f"| {name} | {was} | {now} | {beside} |"
 
     def most(share: float, name: str) -> str:
         return f"at most {min(1.0, share + bounds[name]):.0%}" if name in bounds else ""
@@ -84,9 +84,9 @@ def _figures(report: GateReport) -> list[str]:
 
     rows = []
     if report.kept_before is not None and report.kept_after is not None:
-        rows.append(
-            row("Answers that keep your wishes by themselves", *_percents(report.kept_before, report.kept_after))
-        )
+        kept = _percents(report.kept_before, report.kept_after)
+        told = f"{report.kept_told:.0%} when told them" if report.kept_told is not None else ""
+        rows.append(row("Answers that keep your wishes by themselves", *kept, told))
     if report.closer is not None:
         rows.append(row("Way gone towards how it answers when told your wishes", "0%", f"{report.closer:.0%}"))
     words = f"at least {bounds['min_length_ratio'] * before.words:.0f}"

@@ -63,16 +63,16 @@ def shipped() -> dict[str, Any]:
 
 @dataclass
 class Teacher:
-    """What the adapter in use says when it is told the wishes.
+    """What the adapter in use says when it is told the wishes, as far as it was asked.
 
     Attributes:
         texts: by the question's place, for those that have hints.
         responses: [R] token ids of the first `KL_TOKENS` of each.
-        logprobs: [R, V] of the teacher at those tokens, for as many as were needed so far.
+        logprobs: [R, V] of the teacher at those tokens.
     """
 
-    texts: dict[int, str]
-    responses: dict[int, tuple[int, ...]]
+    texts: dict[int, str] = field(default_factory=dict)
+    responses: dict[int, tuple[int, ...]] = field(default_factory=dict)
     logprobs: dict[int, Floats] = field(default_factory=dict)
 
 
@@ -112,7 +112,7 @@ class Comparison:
         self._current = list(current)
         self._checks = list(checks)
         self._sampling = sampling
-        self._teacher: Teacher | None = None
+        self._teacher = Teacher()
         self._before = Side()
 
     def probes(
@@ -131,34 +131,35 @@ class Comparison:
             candidate: the adapter in question.
             after: what is known of it; what is missing is added.
             answers: fresh answers to each question.
-            divergences: questions, from the first on, on which KL(teacher ‖ adapter) is taken.
+            divergences: questions, from the first on, that are put to the teacher too, and on whose answers
+                KL(teacher ‖ adapter) is taken.
             questions: of these only so many, the first ones; None: all.
         """
         count = len(self.questions) if questions is None else min(questions, len(self.questions))
         report(0.0, "answers before")
-        teacher = self._taught(count, divergences)
+        teacher = self._taught(min(divergences, count))
         self._ask(self._before, self._current, teacher, answers, count, divergences)
         report(0.5, "answers after")
         self._ask(after, candidate, teacher, answers, count, divergences)
         return [self._probe(n, teacher, after) for n in range(count)]
 
-    def _taught(self, count: int, divergences: int) -> Teacher:
-        """Let the adapter in use answer the first `count` questions with the hints in the prompt."""
-        engine = self._engine
+    def _taught(self, count: int) -> Teacher:
+        """Let the adapter in use answer the first `count` questions with the hints in the prompt, as far as it has
+        not."""
+        engine, teacher = self._engine, self._teacher
         hinted = {n: q.hinted_ids for n, q in enumerate(self.questions[:count]) if q.hinted_ids is not None}
-        if self._teacher is None or not hinted.keys() <= self._teacher.texts.keys():
-            engine.set_adapters(self._current)
-            made = dict(zip(hinted, engine.generate_many(list(hinted.values()), self._sampling), strict=True))
-            self._teacher = Teacher(
-                texts={n: one.text for n, one in made.items()},
-                responses={n: tuple(one.response_ids[:KL_TOKENS]) for n, one in made.items() if one.response_ids},
-            )
-        teacher = self._teacher
-        missing = [n for n in teacher.responses if n < divergences and n not in teacher.logprobs]
-        if missing:
-            engine.set_adapters(self._current)
-        for n in missing:
-            teacher.logprobs[n] = log_softmax(response_logits(engine, hinted[n], teacher.responses[n]))
+        missing = [n for n in hinted if n not in teacher.texts]
+        if not missing:
+            return teacher
+        engine.set_adapters(self._current)
+        seed = self._sampling.seed
+        sampling = replace(self._sampling, seed=None if seed is None else seed + len(teacher.texts))
+        made = engine.generate_many([hinted[n] for n in missing], sampling)
+        for n, one in zip(missing, made, strict=True):
+            teacher.texts[n] = one.text
+            if one.response_ids:
+                teacher.responses[n] = response = tuple(one.response_ids[:KL_TOKENS])
+                teacher.logprobs[n] = log_softmax(response_logits(engine, hinted[n], response))
         return teacher
 
     def _ask(
@@ -194,7 +195,7 @@ class Comparison:
         # Only as many answers of the adapter in use as the candidate gave: another candidate may have needed more.
         texts_before = [texts[n] for texts in before.rounds[: len(after.rounds)]]
         texts_after = [texts[n] for texts in after.rounds]
-        judged = n in after.liking
+        judged, told = n in after.liking, teacher.texts.get(n, "") if n in after.divergence else ""
         return Probe(
             question=question.text,
             held_out=question.held_out,
@@ -207,7 +208,8 @@ class Comparison:
             kept_before=_kept(texts_before, self._checks),
             kept_after=_kept(texts_after, self._checks),
             margin=question.score * (after.liking[n] - before.liking[n]) if judged else None,
-            hinted=teacher.texts.get(n, ""),
+            hinted=told,
+            kept_hinted=_kept([told], self._checks) if told else None,
             answers_after=tuple(texts_after),
         )
 
@@ -245,9 +247,10 @@ def response_logits(engine: Engine, prompt: Sequence[int], response: Sequence[in
 
 
 def _liking(engine: Engine, question: Question) -> float:
-    """Mean log-probability of the judged reply's tokens, in nats."""
-    logprobs = log_softmax(response_logits(engine, question.prompt_ids, question.response_ids))
-    return float(logprobs[np.arange(len(question.response_ids)), list(question.response_ids)].mean())
+    """Mean log-probability of the judged reply's first `KL_TOKENS` tokens, in nats."""
+    response = question.response_ids[:KL_TOKENS]
+    logprobs = log_softmax(response_logits(engine, question.prompt_ids, response))
+    return float(logprobs[np.arange(len(response)), list(response)].mean())
 
 
 def log_softmax(logits: Floats) -> Floats:

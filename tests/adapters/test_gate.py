@@ -73,7 +73,7 @@ def test_a_better_candidate_is_taken() -> None:
             {},
             "language",
         ),
-        (probes(), {"lean_before": 1.0, "lean_after": -4.0}, "leans towards"),
+        (probes(), {"lean_before": 1.0, "lean_after": -9.0}, "leans towards"),
         (probes(), {"kl_base": 3.0}, "too far"),
         (probes(), {"kl_base": float("nan")}, "too far"),
         (probes(divergence_after=0.9), {}, "further"),
@@ -93,12 +93,12 @@ def test_a_candidate_that_broke_something_is_not(made: list[Probe], options: dic
 def test_giving_the_question_back_is_no_answer() -> None:
     echoes = [replace(p, after=f"You asked: {p.question}") for p in apart("{}")]
     assert "gives the question back" in verdict(echoes).reason
-    assert verdict([replace(p, after=f"{p.before} It is for the house.") for p in echoes]).accepted
+    assert verdict([replace(p, after=p.before) for p in echoes]).accepted
 
 
 def test_another_language_is_no_fault_where_it_was_wished_for() -> None:
     spanish = apart("La casa de {0} es muy bonita y el jardín de {0} está en la calle con el árbol de {0}.")
-    told = decide(spanish, guard=Guard(), wished={"language"}, bounds=GateSettings())
+    told = decide(spanish, guard=Guard(), wished={"language"}, bounds=GateSettings(max_sameness=1.0))
     assert told.accepted, told.reason
 
 
@@ -109,8 +109,17 @@ def test_a_change_too_small_to_see_is_no_reason_to_accept() -> None:
     assert not report.accepted and "no better" in report.reason
 
 
+def test_one_that_outdoes_its_teacher_need_not_be_like_it() -> None:
+    further = probes(divergence_after=0.9, kept_before=0.0, kept_after=1.0, kept_hinted=0.5)
+    assert verdict(further).accepted
+    behind = [replace(p, kept_hinted=1.0, kept_after=0.9) for p in further]
+    assert "further than before" in verdict(behind).reason
+    unseen = [replace(p, score_before=None, kept_after=None) for p in further]
+    assert not verdict(unseen).accepted, "where no check can tell, the teacher is all there is"
+
+
 def test_looking_twice_asks_for_a_wider_interval() -> None:
-    unsure = [replace(p, score_after=1.0 if n % 2 else -1.0) for n, p in enumerate(probes())]
+    unsure = [replace(p, score_after=-1.0 + n**2 % 7 / 3.5) for n, p in enumerate(probes())]
 
     def looked(looks: int) -> GateReport:
         return decide(unsure, guard=Guard(), bounds=GateSettings(), looks=looks)
@@ -156,7 +165,7 @@ def test_bootstrap_interval_holds_the_mean_and_narrows_with_more_turns() -> None
 
 
 def test_the_report_reads_as_text_and_json() -> None:
-    made = probes(kept_before=0.25, kept_after=1.0)
+    made = probes(kept_before=0.25, kept_after=1.0, kept_hinted=0.75)
     report = decide(
         made,
         guard=Guard(kl_base=0.1),
@@ -170,7 +179,7 @@ def test_the_report_reads_as_text_and_json() -> None:
     )
     text = report.as_markdown()
     assert "Your wishes: no lists, at most 2 sentences." in text
-    assert "| Answers that keep your wishes by themselves | 25% | 100% |" in text
+    assert "| Answers that keep your wishes by themselves | 25% | 100% | 75% when told them |" in text
     assert "| Words in an answer | 10 | 10 | at least 6 |" in text
     assert "| Distance from the base model |  | 0.10 | at most 0.50 |" in text
     assert "nats" not in text, "a person's words"

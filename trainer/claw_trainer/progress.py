@@ -7,6 +7,8 @@ nearly learned, and stays so, is practised least.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,6 +34,20 @@ class Progress:
             self._quick[place] = self._slow[place] = success
         self._quick[place] += QUICK * (success - self._quick[place])
         self._slow[place] += SLOW * (success - self._slow[place])
+
+    def state(self) -> dict[str, list[float | None]]:
+        """All that `restore` needs, as JSON can hold it: the two averages, None where nothing is known."""
+        return {
+            name: [None if np.isnan(value) else float(value) for value in values]
+            for name, values in (("quick", self._quick), ("slow", self._slow))
+        }
+
+    def restore(self, state: Mapping[str, Sequence[float | None]]) -> None:
+        """Go on from `state()`. Raises ValueError if it is of another number of questions."""
+        quick, slow = (np.array([np.nan if v is None else v for v in state[name]]) for name in ("quick", "slow"))
+        if not len(quick) == len(slow) == len(self._quick):
+            raise ValueError(f"a state of {len(quick)} questions, not {len(self._quick)}")
+        self._quick, self._slow = quick, slow
 
     def weights(self) -> npt.NDArray[np.float64]:
         """[N] how often each should come up, relative to the others. One that was never tried comes first."""

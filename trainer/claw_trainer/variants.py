@@ -27,6 +27,7 @@ ANSWERS = 3
 """Fresh answers from which a success rate is taken."""
 LONGEST = 300
 """Characters of a variant."""
+_JOINED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _LEADS = re.compile(
     r"^\s*(?:[-*•\d.)\s]*)(?:\*\*)?(?:(?:easier|harder|new|request|question|task|variant)\b[^:\n]{0,20}:)?", re.I
@@ -183,12 +184,16 @@ def read(text: str) -> str | None:
 
 
 def is_variant(task: str, variant: str) -> bool:
-    """Whether it is about the person's task, and another one: they share a word that carries meaning, and differ in
+    """Whether it is about the person's task, and another one: they share something that carries meaning, and differ in
     more than their marks."""
-    mine, theirs = (_WORD.findall(text.lower()) for text in (task, variant))
-    if not mine:  # A writing system without spaces, or a task of short words: sharing cannot be seen.
-        return _bare(task) != _bare(variant)
-    return bool(set(mine) & set(theirs)) and _bare(task) != _bare(variant)
+    mine, theirs = _meaning(task), _meaning(variant)
+    return bool(mine & theirs or not mine) and _bare(task) != _bare(variant)
+
+
+def _meaning(text: str) -> set[str]:
+    """Longer words; pairs of characters where words are not set apart."""
+    pairs = {run[n : n + 2] for run in _JOINED.findall(text) for n in range(len(run) - 1)}
+    return pairs | set(_WORD.findall(_JOINED.sub(" ", text.lower())))
 
 
 def _bare(text: str) -> str:
