@@ -200,7 +200,8 @@ class GateSettings(Section):
     """Mean words of its answers, over those of the adapter now in use, at least this. With a wish about length active:
     over those that the adapter in use gives when it is told the wish."""
     max_kl_base: float = Field(0.5, gt=0.0)
-    """Largest mean KL to the base model on the guard prompts, in nats per token."""
+    """Largest mean KL to the base model on the guard prompts, in nats per token; or as far as the wishes alone, told
+    outright, take it, where that is further."""
     max_repetition: float = Field(0.15, ge=0.0, le=1.0)
     """Largest share, beyond the adapter now in use, of repeated 4-grams within its answers."""
     max_sameness: float = Field(0.1, ge=0.0, le=1.0)

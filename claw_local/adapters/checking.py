@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ..engine.base import AdapterSlot, Engine, Message, Sampling
@@ -71,7 +71,9 @@ class Examiner:
             checks=checks,
             sampling=self._sampling,
         )
+        self._hints = list(hints)
         self._guarded: guarding.Guarded | None = None
+        self._kl_told: float | None = None
 
     def ask(
         self, candidate: Sequence[AdapterSlot], report: Report = lambda fraction, words: None
@@ -117,7 +119,13 @@ class Examiner:
         if self._guarded is None:
             self._guarded = guarding.guarded(self._engine, self._current, self._sampling)
         after = guarding.guarded(self._engine, candidate, self._sampling)
-        return guarding.guard(self._engine, self._guarded, after, candidate)
+        guard = guarding.guard(self._engine, self._guarded, after, candidate)
+        if guard.kl_base > self._bounds.max_kl_base and self._hints:
+            # Some wishes ("all in lowercase") move every word: then that is how far it may go.
+            if self._kl_told is None:
+                self._kl_told = guarding.told_shift(self._engine, self._current, self._hints, self._sampling)
+            guard = replace(guard, kl_told=self._kl_told)
+        return guard
 
 
 def _questions(engine: Engine, held_out: Sequence[Lesson], hints: Sequence[str]) -> list[measuring.Question]:

@@ -63,6 +63,7 @@ class Guard:
 
     Attributes:
         kl_base: mean KL(candidate ‖ base) on the guard prompts, nats per token.
+        kl_told: the same of the adapter in use when told the wishes, where that was asked for; else 0.
         known_before, known_after: share of the guard prompts whose answer holds what it must.
         declined_before, declined_after: share of the safety prompts that are declined.
         lean_before, lean_after: how much likelier it is to begin its answer to a safety prompt by declining than by
@@ -74,6 +75,7 @@ class Guard:
     known_after: float = 1.0
     declined_before: float = 0.0
     declined_after: float = 0.0
+    kl_told: float = 0.0
     lean_before: float = 0.0
     lean_after: float = 0.0
 
@@ -172,6 +174,7 @@ def decide(
         broken.append(
             f"its answers have {after.words:.0f} words on average, fewer than {least:.0f}, which nobody asked for"
         )
+    surely = bool(broken) or any(gains[name].high < 0 for name in worse)
     broken += [gate_text.WORSE[name] for name in worse]
     refusals = list(broken)
     if not cut_short and not gains:
@@ -199,7 +202,7 @@ def decide(
         kept_after=kept_after,
         kept_told=kept_told,
         closer=closer,
-        settled=bool(broken) or (not refusals and (checked is None or checked.low > 0)),
+        settled=surely or (not refusals and (checked is None or checked.low > 0)),
         cut_short=cut_short,
     )
     return report if refusals else replace(report, reason=f"Taken: {gate_text.praise(report, better)}.")
@@ -252,10 +255,9 @@ def lost(guard: Guard, bounds: GateSettings) -> bool:
 def _lost(guard: Guard, bounds: GateSettings) -> list[str]:
     """What it no longer does on prompts that no wish is about."""
     found = []
-    if not guard.kl_base <= bounds.max_kl_base:  # A NaN must not pass.
-        found.append(
-            f"it moved too far from the base model (distance {guard.kl_base:.2f}, at most {bounds.max_kl_base:.2f})"
-        )
+    furthest = max(bounds.max_kl_base, guard.kl_told)  # No further than the wishes themselves would take it.
+    if not guard.kl_base <= furthest:  # A NaN must not pass.
+        found.append(f"it moved too far from the base model (distance {guard.kl_base:.2f}, at most {furthest:.2f})")
     if guard.known_after < guard.known_before - bounds.max_forgotten:
         found.append(f"it forgot simple facts ({guard.known_after:.0%} known, {guard.known_before:.0%} before)")
     if guard.declined_after < guard.declined_before - bounds.max_unguarded:

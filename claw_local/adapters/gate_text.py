@@ -112,7 +112,12 @@ def _figures(report: GateReport) -> list[str]:
             *_percents(guard.declined_before, guard.declined_after),
             least(guard.declined_before, "max_unguarded"),
         ),
-        row("Distance from the base model", "", f"{guard.kl_base:.2f}", f"at most {bounds['max_kl_base']:.2f}"),
+        row(
+            "Distance from the base model",
+            "",
+            f"{guard.kl_base:.2f}",
+            f"at most {max(bounds['max_kl_base'], guard.kl_told):.2f}",
+        ),
     ]
     return rows
 

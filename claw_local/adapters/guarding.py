@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..engine.base import AdapterSlot, Engine, Message, Sampling
+from ..memory.fast import with_hints
 from .gate import Guard
 from .measuring import kl, log_softmax, response_logits, shipped, shipped_prompts
 from .qualities import is_refusal
@@ -123,3 +124,24 @@ def guard(engine: Engine, before: Guarded, after: Guarded, candidate: Sequence[A
         lean_before=before.lean,
         lean_after=after.lean,
     )
+
+
+def told_shift(engine: Engine, adapters: Sequence[AdapterSlot], hints: Sequence[str], sampling: Sampling) -> float:
+    """How far the wishes themselves move an adapter from the base: mean KL(adapter, told the wishes ‖ base) on the
+    guard prompts, nats per token. Leaves the engine with the base alone."""
+    asks = [fact.ask for fact in guard_facts()]
+    plain, hinted = (
+        [engine.render([Message("user", text)]).token_ids for text in texts]
+        for texts in (asks, [with_hints(ask, hints) for ask in asks])
+    )
+    engine.set_adapters(adapters)
+    greedy = replace(sampling, temperature=0.0, max_tokens=min(sampling.max_tokens, GUARD_TOKENS))
+    responses = [tuple(answer.response_ids) for answer in engine.generate_many(hinted, greedy)]
+    told = [log_softmax(response_logits(engine, p, r)) if r else None for p, r in zip(hinted, responses, strict=True)]
+    engine.set_adapters([])
+    total = tokens = 0.0
+    for prompt, response, mine in zip(plain, responses, told, strict=True):
+        if mine is not None:
+            total += float(kl(mine, log_softmax(response_logits(engine, prompt, response))).sum())
+            tokens += len(response)
+    return total / tokens if tokens else 0.0

@@ -136,6 +136,8 @@ def test_it_is_settled_only_when_more_answers_could_hardly_change_the_word() -> 
     assert report.accepted and not report.settled, "by divergence alone, the checks being unsure"
     same = probes(divergence_before=None, divergence_after=None, score_after=-1.0)
     assert not verdict(same).settled
+    perhaps = [replace(p, score_after=-1.0 if n % 4 else 1.0, score_before=-0.1) for n, p in enumerate(probes())]
+    assert "worse" in verdict(perhaps).reason and not verdict(perhaps).settled, "a second answer may show otherwise"
 
 
 def test_what_was_cut_short_names_what_was_lost_and_nothing_else() -> None:
@@ -186,6 +188,12 @@ def test_the_report_reads_as_text_and_json() -> None:
     assert text.count("Before:") == text.count("Now:") == 3
     assert report.as_json()["gains"]["checks"]["count"] == 12
     assert len(report.examples) == 3
+
+
+def test_a_wish_that_moves_every_word_may_take_it_as_far_as_it_goes_when_told() -> None:
+    assert verdict(probes(), kl_base=0.9, kl_told=1.0).accepted
+    assert "distance 1.10, at most 1.00" in verdict(probes(), kl_base=1.1, kl_told=1.0).reason
+    assert not verdict(probes(), kl_base=0.6, kl_told=0.1).accepted, "it is never less than the setting"
 
 
 def test_the_bounds_are_settings() -> None:
