@@ -88,7 +88,8 @@ def _figures(report: GateReport) -> list[str]:
         told = f"{report.kept_told:.0%} when told them" if report.kept_told is not None else ""
         rows.append(row("Answers that keep your wishes by themselves", *kept, told))
     if report.closer is not None:
-        rows.append(row("Way gone towards how it answers when told your wishes", "0%", f"{report.closer:.0%}"))
+        way = f"{report.closer:.0%}" if report.closer >= 0 else "further away"
+        rows.append(row("Way gone towards how it answers when told your wishes", "0%", way))
     words = f"at least {bounds['min_length_ratio'] * before.words:.0f}"
     rows.append(row("Words in an answer", f"{before.words:.0f}", f"{after.words:.0f}", words))
     for name, share, bound in (

@@ -112,6 +112,7 @@ def test_a_change_too_small_to_see_is_no_reason_to_accept() -> None:
 def test_one_that_outdoes_its_teacher_need_not_be_like_it() -> None:
     further = probes(divergence_after=0.9, kept_before=0.0, kept_after=1.0, kept_hinted=0.5)
     assert verdict(further).accepted
+    assert "| 0% | further away |" in verdict(further).as_markdown()
     behind = [replace(p, kept_hinted=1.0, kept_after=0.9) for p in further]
     assert "further than before" in verdict(behind).reason
     unseen = [replace(p, score_before=None, kept_after=None) for p in further]
