@@ -159,7 +159,8 @@ def decide(
     told = qualities([probe.hinted for probe in probes if probe.hinted])
     length_wished = "length" in wished
     expected = min(told.words, before.words) if length_wished and told.words else before.words
-    least = bounds.min_length_ratio * expected
+    # Cut short, nobody told it the wish: how short is too short is not known then.
+    least = 0.0 if cut_short and length_wished else bounds.min_length_ratio * expected
     closer, kept_before, kept_after = _closer(probes), _mean(probes, "kept_before"), _mean(probes, "kept_after")
     kept_told = _mean(probes, "kept_hinted")
     better = [name for name, gain in gains.items() if gain.low > 0 and gain.mean >= _LEAST_GAINS.get(name, 0.0)]
@@ -181,7 +182,7 @@ def decide(
         refusals.append("there is nothing yet to measure it on; more feedback will change that")
     elif not cut_short and not better:
         refusals.append("it follows your wishes no better than before, as far as can be told")
-    checked = gains.get("checks")
+    unsure = "checks" in gains and gains["checks"].low <= 0
     report = GateReport(
         accepted=not refusals,
         reason=f"Not taken: {'; '.join(refusals)}." if refusals else "",
@@ -202,7 +203,7 @@ def decide(
         kept_after=kept_after,
         kept_told=kept_told,
         closer=closer,
-        settled=surely or (not refusals and (checked is None or checked.low > 0)),
+        settled=surely or not (refusals or unsure),
         cut_short=cut_short,
     )
     return report if refusals else replace(report, reason=f"Taken: {gate_text.praise(report, better)}.")

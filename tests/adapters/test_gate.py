@@ -145,6 +145,9 @@ def test_what_was_cut_short_names_what_was_lost_and_nothing_else() -> None:
     few = probes(count=3, divergence_before=None, score_before=None, score_after=None)
     report = decide(few, guard=Guard(kl_base=2.0), bounds=GateSettings(), cut_short=True)
     assert not report.accepted and "too far" in report.reason and "better" not in report.reason
+    brief = [replace(p, after="One.") for p in few]
+    asked_for = decide(brief, guard=Guard(kl_base=2.0), bounds=GateSettings(), wished={"length"}, cut_short=True)
+    assert "words" not in asked_for.reason, "a short answer may be what was wished for"
     assert "asked only 3 questions" in report.as_markdown() and len(report.examples) == 3
 
 
