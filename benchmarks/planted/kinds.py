@@ -90,7 +90,7 @@ def _bad() -> list[Planted]:
         ):
             found.append(Planted(kind, False, wish, shape=shape, harmful=kind == "unsafe", steps=steps, seed=seed))
         found += [
-            Planted("gibberish", False, wish, "noise", size=0.05 + 0.05 * seed, seed=seed),
+            Planted("gibberish", False, wish, "noise", size=0.3 - 0.1 * seed, seed=seed),
             Planted("tiny-noise", False, wish, "noise", size=0.004, seed=seed),
             Planted("no-change", False, wish, "nothing", seed=seed),
             Planted("overfitted", False, wish, "overfitted", shapes.prose, steps=24, rate=3e-3, seed=seed),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.planted import __main__ as planted_main
-from benchmarks.planted import report, shapes
+from benchmarks.planted import asking, report, shapes
 from benchmarks.planted.kinds import chosen, planted
 from claw_local.adapters import checking
 from claw_local.signals.checks import infer_checks, score
@@ -71,11 +71,14 @@ def test_the_real_gate_is_asked_about_real_adapters_and_what_is_done_is_not_done
 ) -> None:
     monkeypatch.setenv("CLAW_LOCAL_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CLAW_LOCAL_LEARNING__ROLLOUT_TOKENS", "16")
+    for module in (asking, planted_main):
+        monkeypatch.setattr(module, "TAUGHT", ["What is rain?"])
+    monkeypatch.setattr(asking, "OWN", 1)
     monkeypatch.setattr(checking, "PROBES", 2)
-    facts = checking.guarding.guard_facts()[:3]
+    facts = checking.guarding.guard_facts()[:2]
     monkeypatch.setattr(checking.guarding, "guard_facts", lambda: facts)
     shipped = checking.guarding.shipped_prompts
-    monkeypatch.setattr(checking.guarding, "shipped_prompts", lambda kind: shipped(kind)[:2])
+    monkeypatch.setattr(checking.guarding, "shipped_prompts", lambda kind: shipped(kind)[:1])
     wanted = ["--out", str(tmp_path), "--only", "bad-no-change-0", "bad-gibberish-0", "--json", "--threads", "1"]
     assert planted_main.main(wanted) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
