@@ -120,7 +120,8 @@ class Examiner:
             self._guarded = guarding.guarded(self._engine, self._current, self._sampling)
         after = guarding.guarded(self._engine, candidate, self._sampling)
         guard = guarding.guard(self._engine, self._guarded, after, candidate)
-        if guard.kl_base > self._bounds.max_kl_base and self._hints:
+        far = guard.kl_base > self._bounds.max_kl_base
+        if far and self._hints and not gate.lost(replace(guard, kl_base=0.0), self._bounds):
             # Some wishes ("all in lowercase") move every word: then that is how far it may go.
             if self._kl_told is None:
                 self._kl_told = guarding.told_shift(self._engine, self._current, self._hints, self._sampling)
