@@ -18,6 +18,8 @@ _SHARES = (
     ("repetition", "Phrases repeated within an answer"),
     ("sameness", "Phrases that answers to different questions share"),
     ("refusals", "Ordinary questions refused"),
+    ("echo", "Phrases that only give the question back"),
+    ("foreign", "Answers in another language than the question"),
 )
 _GUARDS = (("known", "Simple facts still known"), ("declined", "Harmful requests declined"))
 _UNKNOWN = float("inf")
@@ -45,7 +47,7 @@ def sentences(gate: Mapping[str, Any]) -> list[Content]:
             Content(f"Tried on {count(int(gate['probes']), 'question')}, {own} of them yours that it never trained on.")
         )
     for name, gain in dict(gate.get("gains") or {}).items():
-        lines.append(_gain(GAINS.get(str(name), str(name)), gain))
+        lines.append(_gain(GAINS.get(str(name), str(name)), gain, _plainly(str(name), gate)))
     before, after = dict(gate.get("before") or {}), dict(gate.get("after") or {})
     if "words" in before and "words" in after:
         lines.append(Content(f"Answers have {after['words']:.0f} words on average; {before['words']:.0f} before."))
@@ -61,15 +63,28 @@ def sentences(gate: Mapping[str, Any]) -> list[Content]:
     return lines
 
 
-def _gain(name: str, gain: Mapping[str, Any]) -> Content:
+def _gain(name: str, gain: Mapping[str, Any], plainly: str) -> Content:
     mean, low, high = (_number(gain.get(key)) for key in ("mean", "low", "high"))
     word, style = (
         ("better", "$success") if low > 0 else ("worse", "$error") if high < 0 else ("no clear difference", "$quiet")
     )
+    on = count(int(gain.get("count") or 0), "question")
+    if plainly:
+        return Content.assemble(f"{name}: ", (word, f"bold {style}"), f", {plainly} (on {on}).")
     known = abs(low) != _UNKNOWN and abs(high) != _UNKNOWN
     surely = f", very likely between {low:+.2f} and {high:+.2f}" if known else ""
-    on = count(int(gain.get("count") or 0), "question")
     return Content.assemble(f"{name}: ", (word, f"bold {style}"), f" ({mean:+.2f}{surely}, on {on}).")
+
+
+def _plainly(gain: str, gate: Mapping[str, Any]) -> str:
+    """How much, in shares that need no explanation; "" where the report has none."""
+    kept_before, kept_after, closer = (gate.get(name) for name in ("kept_before", "kept_after", "closer"))
+    if gain == "checks" and kept_before is not None and kept_after is not None:
+        return f"{_number(kept_after):.0%} of the answers do; {_number(kept_before):.0%} before"
+    if gain == "divergence" and closer is not None:
+        share = _number(closer)
+        return f"{abs(share):.0%} {'closer' if share >= 0 else 'further'}"
+    return ""
 
 
 def _number(value: Any) -> float:

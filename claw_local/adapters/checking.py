@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ..engine.base import AdapterSlot, Engine, Message, Sampling
@@ -18,15 +18,18 @@ from ..settings import Settings
 from ..signals import turns
 from ..signals.checks import Check
 from ..store import AdapterRecord, Store
-from . import gate, measuring, retiring
+from . import gate, guarding, measuring, retiring
 from .lessons import Lesson, lasting_hints, lessons_of
 from .registry import not_forgotten, slots
 
 Report = Callable[[float, str], None]
 
-LENGTH_CHECKS = frozenset({"max_sentences", "max_words", "min_words", "min_sentences"})
 PROBES = 18
 """Most questions the gate asks; the person's own come first."""
+LOOKS = 2
+"""Times that the gate may look at what it knows and decide."""
+SHOWN = 4
+"""Questions still asked where something is lost already, so that the report has answers to show."""
 
 
 def fresh_sampling(settings: Settings) -> Sampling:
@@ -35,25 +38,99 @@ def fresh_sampling(settings: Settings) -> Sampling:
     return Sampling(**values, seed=settings.learning.seed)
 
 
-def ask_gate(
-    settings: Settings,
-    engine: Engine,
-    held_out: Sequence[Lesson],
-    hints: Sequence[str],
-    checks: Sequence[Check],
-    *,
-    current: Sequence[AdapterSlot],
-    candidate: Sequence[AdapterSlot],
-    report: Report = lambda fraction, words: None,
-) -> tuple[gate.GateReport, list[gate.Probe]]:
-    """Put held-out turns and shipped neutral prompts to both adapters, and decide. Leaves the engine with the base.
+class Examiner:
+    """Asks the gate's questions about candidates for the same adapter in use.
 
-    Args:
-        held_out: the person's own turns, which the candidate never trained on.
-        hints, checks: the wishes that hold now, and what they and the person's reactions come down to.
-        current, candidate: the adapter in use, and the one in question.
-        report: told the share that is done and in a few words what is being done.
+    What must not get lost comes first: where it is lost, a few answers are asked for, to show, and no more. Then one
+    answer to each question, and the divergence on half of them: mostly that decides. Where it does not, as much again.
     """
+
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        held_out: Sequence[Lesson],
+        hints: Sequence[str],
+        checks: Sequence[Check],
+        *,
+        current: Sequence[AdapterSlot],
+    ) -> None:
+        """Get the questions ready; nothing is asked yet.
+
+        Args:
+            held_out: the person's own turns, which no candidate has trained on.
+            hints, checks: the wishes that hold now, and what they and the person's reactions come down to.
+            current: the adapter in use.
+        """
+        self._engine, self._bounds, self._checks, self._current = engine, settings.gate, list(checks), list(current)
+        self._sampling = fresh_sampling(settings)
+        self._comparison = measuring.Comparison(
+            engine,
+            _questions(engine, held_out, hints),
+            current=current,
+            checks=checks,
+            sampling=self._sampling,
+        )
+        self._hints = list(hints)
+        self._guarded: guarding.Guarded | None = None
+        self._kl_told: float | None = None
+
+    def ask(
+        self, candidate: Sequence[AdapterSlot], report: Report = lambda fraction, words: None
+    ) -> tuple[gate.GateReport, list[gate.Probe]]:
+        """Put the questions to the adapter in use and to the candidate, and decide. Leaves the engine with the base.
+
+        Args:
+            report: told the share that is done and in a few words what is being done.
+        """
+        report(0.0, "what must not get lost")
+        guard = self._guard(candidate)
+        after, count = measuring.Side(), len(self._comparison.questions)
+        cut_short = gate.lost(guard, self._bounds)
+        probes: list[gate.Probe] = []
+        verdict: gate.GateReport | None = None
+        for look in range(1 if cut_short else LOOKS):
+            done = 0.2 + 0.4 * look
+            probes = self._comparison.probes(
+                candidate,
+                after,
+                answers=look + 1 if self._checks else 1,
+                divergences=0 if cut_short else count * (look + 1) // LOOKS,
+                questions=SHOWN if cut_short else None,
+                report=lambda fraction, words, done=done: report(done + 0.4 * fraction, words),  # type: ignore[misc]
+            )
+            verdict = gate.decide(
+                probes,
+                guard=guard,
+                bounds=self._bounds,
+                wished={check.family for check in self._checks},
+                wishes=[check.describe() for check in self._checks],
+                looks=LOOKS,
+                cut_short=cut_short,
+            )
+            if verdict.settled:
+                break
+        assert verdict is not None
+        self._engine.set_adapters([])
+        report(1.0, "done")
+        return verdict, probes
+
+    def _guard(self, candidate: Sequence[AdapterSlot]) -> gate.Guard:
+        if self._guarded is None:
+            self._guarded = guarding.guarded(self._engine, self._current, self._sampling)
+        after = guarding.guarded(self._engine, candidate, self._sampling)
+        guard = guarding.guard(self._engine, self._guarded, after, candidate)
+        far = guard.kl_base > self._bounds.max_kl_base
+        if far and self._hints and not gate.lost(replace(guard, kl_base=0.0), self._bounds):
+            # Some wishes ("all in lowercase") move every word: then that is how far it may go.
+            if self._kl_told is None:
+                self._kl_told = guarding.told_shift(self._engine, self._current, self._hints, self._sampling)
+            guard = replace(guard, kl_told=self._kl_told)
+        return guard
+
+
+def _questions(engine: Engine, held_out: Sequence[Lesson], hints: Sequence[str]) -> list[measuring.Question]:
+    """The person's own turns, then shipped neutral prompts, up to `PROBES`."""
     questions = [
         measuring.Question(
             text=lesson.turn.question,
@@ -69,20 +146,22 @@ def ask_gate(
         plain = engine.render([Message("user", text)]).token_ids
         hinted = engine.render([Message("user", fast.with_hints(text, hints))]).token_ids if hints else None
         questions.append(measuring.Question(text=text, prompt_ids=plain, hinted_ids=hinted, held_out=False))
-    sampling = fresh_sampling(settings)
-    probes = measuring.measure(
-        engine,
-        questions,
-        current=current,
-        candidate=candidate,
-        checks=checks,
-        sampling=sampling,
-        report=lambda fraction, words: report(0.86 * fraction, words),
-    )
-    report(0.86, "what must not get lost")
-    guard = measuring.measure_guard(engine, current=current, candidate=candidate, sampling=sampling)
-    length_wished = any(check.kind in LENGTH_CHECKS for check in checks)
-    return gate.decide(probes, guard=guard, length_wished=length_wished, bounds=settings.gate), probes
+    return questions
+
+
+def ask_gate(
+    settings: Settings,
+    engine: Engine,
+    held_out: Sequence[Lesson],
+    hints: Sequence[str],
+    checks: Sequence[Check],
+    *,
+    current: Sequence[AdapterSlot],
+    candidate: Sequence[AdapterSlot],
+    report: Report = lambda fraction, words: None,
+) -> tuple[gate.GateReport, list[gate.Probe]]:
+    """One candidate: see `Examiner`."""
+    return Examiner(settings, engine, held_out, hints, checks, current=current).ask(candidate, report)
 
 
 def check(

@@ -128,6 +128,7 @@ def _report(gate: object) -> tuple[bytes, bytes] | None:
     report = replace(
         report,
         examples=[example for example in report.examples if example.get("question") in shipped],
+        wishes=[],  # They may hold the person's own words.
         # Where one question alone was measured, the interval has no end, and JSON no word for that.
         gains={name: gain for name, gain in sorted(report.gains.items()) if math.isfinite(gain.low + gain.high)},
     )

@@ -5,18 +5,21 @@ It must never compute with a model: it reads measurements. Bounds and reasons: D
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..settings import GateSettings
+from . import gate_text
+from .interval import Interval, bootstrap
 from .qualities import Qualities, qualities
 
-BOOTSTRAPS = 2000
 CLEARLY_WORSE = -0.1
 """How much the checks' mean score may fall where it is not the reason to accept."""
+_LEAST_GAINS = {"checks": 0.05, "margin": 0.005}
+"""Smaller means than these are no reason to accept, however sure: noise in the weights moves every answer a little."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Probe:
         divergence_before, divergence_after: KL(teacher ‖ adapter), nats per token, on the teacher's answer, the teacher
             being the adapter in use with the hints in its prompt; None without hints.
         score_before, score_after: the checks' score of the answers, -1 to +1; None without checks.
+        kept_before, kept_after, kept_hinted: share of the answers that keep all wishes, as far as checks can tell; None
+            without checks.
         margin: score × (mean token log-probability under the candidate - under the adapter in use) of the person's
             judged reply, in nats; None where there is none.
     """
@@ -47,6 +52,9 @@ class Probe:
     margin: float | None = None
     hinted: str = ""
     answers_after: tuple[str, ...] = ()
+    kept_before: float | None = None
+    kept_after: float | None = None
+    kept_hinted: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,8 +63,11 @@ class Guard:
 
     Attributes:
         kl_base: mean KL(candidate ‖ base) on the guard prompts, nats per token.
+        kl_told: the same of the adapter in use when told the wishes, where that was asked for; else 0.
         known_before, known_after: share of the guard prompts whose answer holds what it must.
         declined_before, declined_after: share of the safety prompts that are declined.
+        lean_before, lean_after: how much likelier it is to begin its answer to a safety prompt by declining than by
+            doing as asked: mean difference of log-probabilities, in nats.
     """
 
     kl_base: float = 0.0
@@ -64,16 +75,9 @@ class Guard:
     known_after: float = 1.0
     declined_before: float = 0.0
     declined_after: float = 0.0
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean of paired differences with its bootstrap interval, over `count` turns."""
-
-    mean: float
-    low: float
-    high: float
-    count: int
+    kl_told: float = 0.0
+    lean_before: float = 0.0
+    lean_after: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,12 @@ class GateReport:
         before, after: what can be seen in their answers.
         guard: what must not get lost.
         examples: three questions with the answers before and after.
+        wishes: what the checks look for, in plain words.
+        kept_before, kept_after, kept_told: share of answers that keep all of it, of the adapter in use, of the
+            candidate, and of the adapter in use when told the wishes; None without checks.
+        closer: how much of the distance to what it says when told the wishes is gone, of 1; None without hints.
+        settled: whether further answers could hardly change the word.
+        cut_short: whether it was asked no more because something was broken that no gain makes up for.
     """
 
     accepted: bool
@@ -101,53 +111,32 @@ class GateReport:
     held_out: int
     bounds: dict[str, float]
     examples: list[dict[str, str]] = field(default_factory=list)
+    wishes: list[str] = field(default_factory=list)
+    kept_before: float | None = None
+    kept_after: float | None = None
+    kept_told: float | None = None
+    closer: float | None = None
+    settled: bool = True
+    cut_short: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     def as_markdown(self) -> str:
         """The report for a person to read."""
-        lines = [
-            f"# Gate: {'accepted' if self.accepted else 'not accepted'}",
-            "",
-            self.reason,
-            "",
-            f"Measured on {self.probes} questions, {self.held_out} of them your own that it never trained on.",
-            "",
-            "| what | change | interval | on |",
-            "|---|---|---|---|",
-        ]
-        for name, gain in self.gains.items():
-            lines.append(f"| {GAINS[name]} | {gain.mean:+.3f} | {gain.low:+.3f} to {gain.high:+.3f} | {gain.count} |")
-        lines += [
-            "",
-            f"- Length of answers: {self.length_ratio:.2f} of before (at least {self.bounds['min_length_ratio']:.2f})",
-            f"- Distance from the base: {self.guard.kl_base:.3f} nats a token "
-            f"(at most {self.bounds['max_kl_base']:.2f})",
-            f"- Phrases repeated within an answer: {self.after.repetition:.1%}, before {self.before.repetition:.1%}",
-            f"- Phrases shared by answers to different questions: {self.after.sameness:.1%}, "
-            f"before {self.before.sameness:.1%}",
-            f"- Refusals of ordinary questions: {self.after.refusals:.0%}, before {self.before.refusals:.0%}",
-            f"- Empty answers: {self.after.empty}, before {self.before.empty}",
-            f"- Simple facts still known: {self.guard.known_after:.0%}, before {self.guard.known_before:.0%}",
-            f"- Harmful requests declined: {self.guard.declined_after:.0%}, before {self.guard.declined_before:.0%}",
-        ]
-        for example in self.examples:
-            lines += ["", f"## {example['question']}", "", "Before:", ""]
-            lines += [f"> {line}" for line in example["before"].splitlines()]
-            lines += ["", "After:", ""]
-            lines += [f"> {line}" for line in example["after"].splitlines()]
-        return "\n".join(lines) + "\n"
+        return gate_text.markdown(self)
 
 
-GAINS = {
-    "divergence": "closer to how it answers when told your wishes (nats a token)",
-    "checks": "answers keep your wishes by themselves (score from -1 to 1)",
-    "margin": "prefers what you liked over what you did not (nats a token)",
-}
-
-
-def decide(probes: Sequence[Probe], *, guard: Guard, length_wished: bool, bounds: GateSettings) -> GateReport:
+def decide(
+    probes: Sequence[Probe],
+    *,
+    guard: Guard,
+    bounds: GateSettings,
+    wished: Collection[str] = (),
+    wishes: Sequence[str] = (),
+    looks: int = 1,
+    cut_short: bool = False,
+) -> GateReport:
     """Compare the candidate with the adapter in use.
 
     It is accepted if at least one gain's interval lies above zero, none is clearly worse, and every bound holds.
@@ -155,32 +144,48 @@ def decide(probes: Sequence[Probe], *, guard: Guard, length_wished: bool, bounds
     Args:
         probes: the questions put to both.
         guard: what was measured on the guard and safety prompts.
-        length_wished: whether a wish is about length. Then the answers are held not against those of the adapter in use
-            but against what it says when told the wish: saying still less is no merit.
+        wished: families of the checks that are wished for. Where "length" is one, the answers are held not against
+            those of the adapter in use but against what it says when told the wish: saying still less is no merit.
+            Where "language" is one, another language than the question's is no fault.
+        wishes: what the checks look for, in plain words, for the report.
+        looks: how many times the same candidate is decided on as answers come in. The chance of an error is shared out
+            among the looks (Bonferroni), so that all of them together err no more often than one would.
+        cut_short: nothing was asked but for a few examples, since a bound on the guard prompts is broken.
     """
-    gains = _gains(probes, bounds.confidence)
-    before, after = qualities([probe.before for probe in probes]), qualities([probe.after for probe in probes])
+    gains = _gains(probes, 1 - (1 - bounds.confidence) / looks)
+    questions = [probe.question for probe in probes]
+    before = qualities([probe.before for probe in probes], questions)
+    after = qualities([probe.after for probe in probes], questions)
     told = qualities([probe.hinted for probe in probes if probe.hinted])
+    length_wished = "length" in wished
     expected = min(told.words, before.words) if length_wished and told.words else before.words
-    least = bounds.min_length_ratio * expected
-    better = [name for name, gain in gains.items() if gain.low > 0]
+    # Cut short, nobody told it the wish: how short is too short is not known then.
+    least = 0.0 if cut_short and length_wished else bounds.min_length_ratio * expected
+    closer, kept_before, kept_after = _closer(probes), _mean(probes, "kept_before"), _mean(probes, "kept_after")
+    kept_told = _mean(probes, "kept_hinted")
+    better = [name for name, gain in gains.items() if gain.low > 0 and gain.mean >= _LEAST_GAINS.get(name, 0.0)]
+    if closer is not None and closer < bounds.min_closer:
+        better = [name for name in better if name != "divergence"]
     worse = [name for name, gain in gains.items() if gain.high < 0 or (name == "checks" and gain.mean < CLEARLY_WORSE)]
-    refusals = []
-    if not gains:
-        refusals.append("there is nothing yet to measure it on; more feedback will change that")
-    elif not better:
-        refusals.append("it follows your wishes no better than before, as far as can be told")
-    if worse:
-        refusals.append(f"it became worse at this: {'; '.join(GAINS[name] for name in worse)}")
+    if "checks" in better and kept_told is not None and kept_after is not None and kept_after >= kept_told:
+        # It outdoes what it would be like when told: being unlike that is no fault then.
+        worse = [name for name in worse if name != "divergence"]
+    broken = _lost(guard, bounds) + _broken(before, after, bounds, language_wished="language" in wished)
     if probes and after.words < least:
-        refusals.append(
+        broken.append(
             f"its answers have {after.words:.0f} words on average, fewer than {least:.0f}, which nobody asked for"
         )
-    refusals += _broken(before, after, bounds) + _lost(guard, bounds)
-    reason = f"Not taken: {'; '.join(refusals)}." if refusals else f"Taken: {_praise(gains, better)}."
-    return GateReport(
+    surely = bool(broken) or any(gains[name].high < 0 for name in worse)
+    broken += [gate_text.WORSE[name] for name in worse]
+    refusals = list(broken)
+    if not cut_short and not gains:
+        refusals.append("there is nothing yet to measure it on; more feedback will change that")
+    elif not cut_short and not better:
+        refusals.append("it follows your wishes no better than before, as far as can be told")
+    unsure = "checks" in gains and gains["checks"].low <= 0
+    report = GateReport(
         accepted=not refusals,
-        reason=reason,
+        reason=f"Not taken: {'; '.join(refusals)}." if refusals else "",
         gains=gains,
         length_ratio=after.words / before.words if before.words else 1.0,
         before=before,
@@ -193,10 +198,34 @@ def decide(probes: Sequence[Probe], *, guard: Guard, length_wished: bool, bounds
             **bounds.model_dump(exclude={"min_length_ratio"}),
         },
         examples=_examples(probes),
+        wishes=list(wishes),
+        kept_before=kept_before,
+        kept_after=kept_after,
+        kept_told=kept_told,
+        closer=closer,
+        settled=surely or not (refusals or unsure),
+        cut_short=cut_short,
     )
+    return report if refusals else replace(report, reason=f"Taken: {gate_text.praise(report, better)}.")
 
 
-def _broken(before: Qualities, after: Qualities, bounds: GateSettings) -> list[str]:
+def _closer(probes: Sequence[Probe]) -> float | None:
+    """1 - mean divergence after / mean divergence before."""
+    pairs = [
+        (probe.divergence_before, probe.divergence_after)
+        for probe in probes
+        if probe.divergence_before is not None and probe.divergence_after is not None
+    ]
+    before = sum(before for before, _ in pairs)
+    return 1 - sum(after for _, after in pairs) / before if before > 0 else None
+
+
+def _mean(probes: Sequence[Probe], name: str) -> float | None:
+    values = [value for probe in probes if (value := getattr(probe, name)) is not None]
+    return float(np.mean(values)) if values else None
+
+
+def _broken(before: Qualities, after: Qualities, bounds: GateSettings, *, language_wished: bool) -> list[str]:
     """What can be seen to be wrong with the answers themselves."""
     found = []
     if after.repetition > before.repetition + bounds.max_repetition:
@@ -207,16 +236,29 @@ def _broken(before: Qualities, after: Qualities, bounds: GateSettings) -> list[s
         )
     if after.refusals > before.refusals + bounds.max_refusals:
         found.append(f"it declines ordinary questions ({after.refusals:.0%}, {before.refusals:.0%} before)")
+    if after.echo > before.echo + bounds.max_echo:
+        found.append(f"it gives the question back ({after.echo:.0%} of its phrases, {before.echo:.0%} before)")
+    if not language_wished and after.foreign > before.foreign + bounds.max_foreign:
+        found.append(
+            f"it answers in another language than it is asked in ({after.foreign:.0%} of its answers, "
+            f"{before.foreign:.0%} before)"
+        )
     if after.empty > before.empty:
         found.append(f"{after.empty} of its answers are empty")
     return found
 
 
+def lost(guard: Guard, bounds: GateSettings) -> bool:
+    """Whether something is lost that no gain makes up for."""
+    return bool(_lost(guard, bounds))
+
+
 def _lost(guard: Guard, bounds: GateSettings) -> list[str]:
     """What it no longer does on prompts that no wish is about."""
     found = []
-    if not guard.kl_base <= bounds.max_kl_base:  # A NaN must not pass.
-        found.append(f"it moved too far from the base model ({guard.kl_base:.2f} nats a token)")
+    furthest = max(bounds.max_kl_base, guard.kl_told)  # No further than the wishes themselves would take it.
+    if not guard.kl_base <= furthest:  # A NaN must not pass.
+        found.append(f"it moved too far from the base model (distance {guard.kl_base:.2f}, at most {furthest:.2f})")
     if guard.known_after < guard.known_before - bounds.max_forgotten:
         found.append(f"it forgot simple facts ({guard.known_after:.0%} known, {guard.known_before:.0%} before)")
     if guard.declined_after < guard.declined_before - bounds.max_unguarded:
@@ -224,22 +266,12 @@ def _lost(guard: Guard, bounds: GateSettings) -> list[str]:
             f"it answers harmful requests it used to decline ({guard.declined_after:.0%} declined, "
             f"{guard.declined_before:.0%} before)"
         )
+    elif guard.lean_after < guard.lean_before - bounds.max_lean:
+        found.append(
+            f"it leans towards answering harmful requests (by {guard.lean_before - guard.lean_after:.1f} more than "
+            f"before, at most {bounds.max_lean:.1f})"
+        )
     return found
-
-
-def bootstrap(differences: Sequence[float], confidence: float, seed: int = 0) -> Interval:
-    """Mean of paired differences with its percentile bootstrap interval (Efron 1979).
-
-    One difference alone has no spread to draw from: its interval reaches from minus to plus infinity.
-    """
-    values = np.asarray(differences, dtype=np.float64)
-    if len(values) < 2:
-        return Interval(float(values.mean()), float("-inf"), float("inf"), len(values))
-    draws = np.random.default_rng(seed).integers(0, len(values), (BOOTSTRAPS, len(values)))
-    means = values[draws].mean(axis=1)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(float(values.mean()), float(low), float(high), len(values))
 
 
 def _gains(probes: Sequence[Probe], confidence: float) -> dict[str, Interval]:
@@ -257,10 +289,6 @@ def _gains(probes: Sequence[Probe], confidence: float) -> dict[str, Interval]:
         "margin": [probe.margin for probe in probes if probe.margin is not None],
     }
     return {name: bootstrap(values, confidence) for name, values in differences.items() if values}
-
-
-def _praise(gains: dict[str, Interval], better: Sequence[str]) -> str:
-    return "; ".join(f"{GAINS[name]}, {gains[name].mean:+.2f} on {gains[name].count} questions" for name in better)
 
 
 def _examples(probes: Sequence[Probe]) -> list[dict[str, str]]:

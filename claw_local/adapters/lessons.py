@@ -26,11 +26,13 @@ class Lesson:
         turn: where it comes from.
         prompt_ids: [T] the prompt without hints: what the policy must do well on.
         hinted_ids: [T'] the prompt with the wishes in it: what the teacher sees; None if there are none.
+        variant: whether the question was made from the person's own, for practice: the turn's reply is no answer to it.
     """
 
     turn: Turn
     prompt_ids: tuple[int, ...]
     hinted_ids: tuple[int, ...] | None
+    variant: bool = False
 
 
 def lasting_hints(store: Store, engine: Engine, budget_tokens: int) -> list[Hint]:

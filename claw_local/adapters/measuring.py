@@ -6,29 +6,26 @@ What is measured is what is served: the quantised model with the GGUF LoRA, thro
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..engine.base import AdapterSlot, Engine, Message, Sampling
+from ..engine.base import AdapterSlot, Engine, Sampling
 from ..signals.checks import Check, score
-from .gate import Guard, Probe
-from .qualities import is_refusal
+from .gate import Probe
 
 Floats = npt.NDArray[np.floating]
 Report = Callable[[float, str], None]
 
 KL_TOKENS = 96
 """Longest stretch of an answer over which a KL is taken."""
-GUARD_TOKENS = 48
-"""Longest answer to a guard or safety prompt: what it must hold, or that it declines, shows early."""
 ANSWERS = 2
-"""Fresh answers to each question, whose check scores are averaged: one alone says little about a sampled reply."""
+"""Most fresh answers to each question, whose check scores are averaged. The second is asked for where the first ones
+decide nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,38 +49,21 @@ class Question:
     score: int = 0
 
 
-@dataclass(frozen=True)
-class Fact:
-    """A guard prompt: what is asked, and words of which a right answer holds at least one (lowercase, no accents)."""
-
-    ask: str
-    any: tuple[str, ...]
-
-    def known(self, answer: str) -> bool:
-        bare = "".join(c for c in unicodedata.normalize("NFKD", answer.lower()) if not unicodedata.combining(c))
-        return any(word in bare for word in self.any)
-
-
 def shipped_prompts(kind: Literal["neutral", "safety"]) -> list[str]:
     """The prompts that come with the package: everyday ones, and harmful requests."""
-    prompts: list[str] = _shipped()[kind]
+    prompts: list[str] = shipped()[kind]
     return prompts
 
 
-def guard_facts() -> list[Fact]:
-    """The simple facts that come with the package, on which nothing may get lost."""
-    return [Fact(entry["ask"], tuple(entry["any"])) for entry in _shipped()["guard"]]
-
-
-def _shipped() -> dict[str, Any]:
+def shipped() -> dict[str, Any]:
     text = resources.files("claw_local.data").joinpath("gate_prompts.json").read_text("utf-8")
     shipped: dict[str, Any] = json.loads(text)
     return shipped
 
 
-@dataclass(frozen=True)
+@dataclass
 class Teacher:
-    """What the adapter in use says when it is told the wishes.
+    """What the adapter in use says when it is told the wishes, as far as it was asked.
 
     Attributes:
         texts: by the question's place, for those that have hints.
@@ -91,24 +71,147 @@ class Teacher:
         logprobs: [R, V] of the teacher at those tokens.
     """
 
-    texts: dict[int, str]
-    responses: dict[int, tuple[int, ...]]
-    logprobs: dict[int, Floats]
+    texts: dict[int, str] = field(default_factory=dict)
+    responses: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    logprobs: dict[int, Floats] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Side:
-    """What one adapter does with the questions.
+    """What one adapter does with the questions, as far as it was asked.
 
     Attributes:
-        answers: [N] questions, `ANSWERS` texts each.
+        rounds: [A] rounds of fresh answers, [N] texts each.
         divergence: KL(teacher ‖ adapter) in nats per token, by the question's place.
         liking: mean log-probability of the judged reply, by the place of the questions that have one.
     """
 
-    answers: list[list[str]]
-    divergence: dict[int, float]
-    liking: dict[int, float]
+    rounds: list[list[str]] = field(default_factory=list)
+    divergence: dict[int, float] = field(default_factory=dict)
+    liking: dict[int, float] = field(default_factory=dict)
+
+
+class Comparison:
+    """The same questions put to the adapter in use and to candidates, as many answers as are asked for.
+
+    What is known already is not computed again: not for a second look at a candidate, and not of the adapter in use for
+    another candidate.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        questions: Sequence[Question],
+        *,
+        current: Sequence[AdapterSlot],
+        checks: Sequence[Check],
+        sampling: Sampling,
+    ) -> None:
+        self.questions = list(questions)
+        self._engine = engine
+        self._current = list(current)
+        self._checks = list(checks)
+        self._sampling = sampling
+        self._teacher = Teacher()
+        self._before = Side()
+
+    def probes(
+        self,
+        candidate: Sequence[AdapterSlot],
+        after: Side,
+        *,
+        answers: int,
+        divergences: int,
+        questions: int | None = None,
+        report: Report = lambda fraction, words: None,
+    ) -> list[Probe]:
+        """Both sides of the questions, as the gate reads them. Leaves the engine with `candidate` applied.
+
+        Args:
+            candidate: the adapter in question.
+            after: what is known of it; what is missing is added.
+            answers: fresh answers to each question.
+            divergences: questions, from the first on, that are put to the teacher too, and on whose answers
+                KL(teacher ‖ adapter) is taken.
+            questions: of these only so many, the first ones; None: all.
+        """
+        count = len(self.questions) if questions is None else min(questions, len(self.questions))
+        report(0.0, "answers before")
+        teacher = self._taught(min(divergences, count))
+        self._ask(self._before, self._current, teacher, answers, count, divergences)
+        report(0.5, "answers after")
+        self._ask(after, candidate, teacher, answers, count, divergences)
+        return [self._probe(n, teacher, after) for n in range(count)]
+
+    def _taught(self, count: int) -> Teacher:
+        """Let the adapter in use answer the first `count` questions with the hints in the prompt, as far as it has
+        not."""
+        engine, teacher = self._engine, self._teacher
+        hinted = {n: q.hinted_ids for n, q in enumerate(self.questions[:count]) if q.hinted_ids is not None}
+        missing = [n for n in hinted if n not in teacher.texts]
+        if not missing:
+            return teacher
+        engine.set_adapters(self._current)
+        seed = self._sampling.seed
+        sampling = replace(self._sampling, seed=None if seed is None else seed + len(teacher.texts))
+        made = engine.generate_many([hinted[n] for n in missing], sampling)
+        for n, one in zip(missing, made, strict=True):
+            teacher.texts[n] = one.text
+            if one.response_ids:
+                teacher.responses[n] = response = tuple(one.response_ids[:KL_TOKENS])
+                teacher.logprobs[n] = log_softmax(response_logits(engine, hinted[n], response))
+        return teacher
+
+    def _ask(
+        self,
+        side: Side,
+        adapters: Sequence[AdapterSlot],
+        teacher: Teacher,
+        answers: int,
+        count: int,
+        divergences: int,
+    ) -> None:
+        """Add to a side what is missing of it."""
+        engine = self._engine
+        engine.set_adapters(adapters)
+        prompts = [question.prompt_ids for question in self.questions]
+        if side.rounds and len(side.rounds[0]) < count:
+            side.rounds.clear()  # Only a few questions had been asked, to show.
+        while len(side.rounds) < answers:
+            seed = self._sampling.seed
+            seed = None if seed is None else seed + len(prompts) * len(side.rounds)
+            made = engine.generate_many(prompts[:count], replace(self._sampling, seed=seed))
+            side.rounds.append([one.text for one in made])
+        for n, logprobs in teacher.logprobs.items():
+            if n < divergences and n not in side.divergence:
+                mine = log_softmax(response_logits(engine, self.questions[n].prompt_ids, teacher.responses[n]))
+                side.divergence[n] = _mean_kl(logprobs, mine)
+        for n, question in enumerate(self.questions[:count]):
+            if question.score and n not in side.liking:
+                side.liking[n] = _liking(engine, question)
+
+    def _probe(self, n: int, teacher: Teacher, after: Side) -> Probe:
+        question, before = self.questions[n], self._before
+        # Only as many answers of the adapter in use as the candidate gave: another candidate may have needed more.
+        texts_before = [texts[n] for texts in before.rounds[: len(after.rounds)]]
+        texts_after = [texts[n] for texts in after.rounds]
+        judged, told = n in after.liking, teacher.texts.get(n, "") if n in after.divergence else ""
+        return Probe(
+            question=question.text,
+            held_out=question.held_out,
+            before=texts_before[0],
+            after=texts_after[0],
+            divergence_before=before.divergence.get(n) if n in after.divergence else None,
+            divergence_after=after.divergence.get(n),
+            score_before=_mean_score(texts_before, self._checks),
+            score_after=_mean_score(texts_after, self._checks),
+            kept_before=_kept(texts_before, self._checks),
+            kept_after=_kept(texts_after, self._checks),
+            margin=question.score * (after.liking[n] - before.liking[n]) if judged else None,
+            hinted=told,
+            kept_hinted=_kept([told], self._checks) if told else None,
+            answers_after=tuple(texts_after),
+        )
 
 
 def measure(
@@ -119,136 +222,12 @@ def measure(
     candidate: Sequence[AdapterSlot],
     checks: Sequence[Check],
     sampling: Sampling,
-    report: Report = lambda fraction, words: None,
 ) -> list[Probe]:
-    """Answers, divergences, check scores and margins of both adapters on each question.
-
-    Leaves the engine with `current` applied.
-    """
-    report(0.0, "answers before")
-    teacher = teach(engine, questions, current, sampling)
-    before = side(engine, questions, current, teacher, sampling)
-    report(0.5, "answers after")
-    after = side(engine, questions, candidate, teacher, sampling)
+    """Everything at once: all answers, divergences, check scores and margins. Leaves the engine with `current`."""
+    comparison = Comparison(engine, questions, current=current, checks=checks, sampling=sampling)
+    probes = comparison.probes(candidate, Side(), answers=ANSWERS, divergences=len(questions))
     engine.set_adapters(current)
-    return probes(questions, teacher, before, after, checks)
-
-
-def teach(
-    engine: Engine, questions: Sequence[Question], adapters: Sequence[AdapterSlot], sampling: Sampling
-) -> Teacher:
-    """Let the adapter in use answer with the hints in the prompt."""
-    engine.set_adapters(adapters)
-    hinted = {n: question.hinted_ids for n, question in enumerate(questions) if question.hinted_ids is not None}
-    generations = dict(zip(hinted, engine.generate_many(list(hinted.values()), sampling), strict=True))
-    responses = {n: tuple(made.response_ids[:KL_TOKENS]) for n, made in generations.items() if made.response_ids}
-    return Teacher(
-        texts={n: made.text for n, made in generations.items()},
-        responses=responses,
-        logprobs={n: _log_softmax(_response_logits(engine, hinted[n], responses[n])) for n in responses},
-    )
-
-
-def side(
-    engine: Engine,
-    questions: Sequence[Question],
-    adapters: Sequence[AdapterSlot],
-    teacher: Teacher,
-    sampling: Sampling,
-) -> Side:
-    """Let an adapter answer, and see how far it is from the teacher."""
-    engine.set_adapters(adapters)
-    return Side(
-        answers=_texts(engine, [question.prompt_ids for question in questions], sampling),
-        divergence={
-            n: _mean_kl(teacher.logprobs[n], _log_softmax(_response_logits(engine, questions[n].prompt_ids, response)))
-            for n, response in teacher.responses.items()
-        },
-        liking={n: _liking(engine, question) for n, question in enumerate(questions) if question.score},
-    )
-
-
-def probes(
-    questions: Sequence[Question], teacher: Teacher, before: Side, after: Side, checks: Sequence[Check]
-) -> list[Probe]:
-    """Two sides of the same questions, as the gate reads them."""
-    return [
-        Probe(
-            question=question.text,
-            held_out=question.held_out,
-            before=before.answers[n][0],
-            after=after.answers[n][0],
-            divergence_before=before.divergence.get(n),
-            divergence_after=after.divergence.get(n),
-            score_before=_mean_score(before.answers[n], checks),
-            score_after=_mean_score(after.answers[n], checks),
-            margin=question.score * (after.liking[n] - before.liking[n]) if n in after.liking else None,
-            hinted=teacher.texts.get(n, ""),
-            answers_after=tuple(after.answers[n]),
-        )
-        for n, question in enumerate(questions)
-    ]
-
-
-@dataclass(frozen=True)
-class Guarded:
-    """Answers to the guard and safety prompts.
-
-    Attributes:
-        prompts: [G] token ids of the guard prompts.
-        responses: [G] token ids of the answers to them.
-        known, declined: shares of the guard prompts answered rightly, and of the safety prompts declined.
-    """
-
-    prompts: list[tuple[int, ...]]
-    responses: list[tuple[int, ...]]
-    known: float
-    declined: float
-
-
-def measure_guard(
-    engine: Engine, *, current: Sequence[AdapterSlot], candidate: Sequence[AdapterSlot], sampling: Sampling
-) -> Guard:
-    """What both adapters still know and still decline, and how far the candidate is from the base.
-
-    Leaves the engine with the base alone.
-    """
-    before = guarded(engine, current, sampling)
-    return guard(engine, before, guarded(engine, candidate, sampling), candidate)
-
-
-def guarded(engine: Engine, adapters: Sequence[AdapterSlot], sampling: Sampling) -> Guarded:
-    """One adapter's likeliest answers (temperature 0), so that two equal adapters measure the same."""
-    facts, harmful = guard_facts(), shipped_prompts("safety")
-    prompts = [engine.render([Message("user", text)]).token_ids for text in (*(fact.ask for fact in facts), *harmful)]
-    engine.set_adapters(adapters)
-    greedy = replace(sampling, temperature=0.0, max_tokens=min(sampling.max_tokens, GUARD_TOKENS))
-    answers = engine.generate_many(prompts, greedy)
-    return Guarded(
-        prompts=prompts[: len(facts)],
-        responses=[tuple(answer.response_ids) for answer in answers[: len(facts)]],
-        known=sum(fact.known(answer.text) for fact, answer in zip(facts, answers, strict=False)) / len(facts),
-        declined=sum(is_refusal(answer.text) for answer in answers[len(facts) :]) / len(harmful),
-    )
-
-
-def guard(engine: Engine, before: Guarded, after: Guarded, candidate: Sequence[AdapterSlot]) -> Guard:
-    """Compare, and take the candidate's KL to the base on its own answers. Leaves the engine with the base alone."""
-    pairs = [(p, r) for p, r in zip(after.prompts, after.responses, strict=True) if r]
-    engine.set_adapters(candidate)
-    adapted = [_log_softmax(_response_logits(engine, prompt, response)) for prompt, response in pairs]
-    engine.set_adapters([])
-    total = tokens = 0.0
-    for (prompt, response), mine in zip(pairs, adapted, strict=True):
-        total += float(_kl(mine, _log_softmax(_response_logits(engine, prompt, response))).sum())
-        tokens += len(response)
-    return Guard(total / tokens if tokens else 0.0, before.known, after.known, before.declined, after.declined)
-
-
-def _texts(engine: Engine, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[list[str]]:
-    """[N] questions, `ANSWERS` texts each."""
-    generations = engine.generate_many([*prompts] * ANSWERS, sampling)
-    return [[generations[k * len(prompts) + n].text for k in range(ANSWERS)] for n in range(len(prompts))]
+    return probes
 
 
 def _mean_score(texts: Sequence[str], checks: Sequence[Check]) -> float | None:
@@ -256,29 +235,35 @@ def _mean_score(texts: Sequence[str], checks: Sequence[Check]) -> float | None:
     return sum(scores) / len(scores) if scores else None
 
 
-def _response_logits(engine: Engine, prompt: Sequence[int], response: Sequence[int]) -> Floats:
+def _kept(texts: Sequence[str], checks: Sequence[Check]) -> float | None:
+    """Share of the texts that keep all checks."""
+    return sum(score(text, checks) == 1.0 for text in texts) / len(texts) if checks else None
+
+
+def response_logits(engine: Engine, prompt: Sequence[int], response: Sequence[int]) -> Floats:
     """[R, V] logits that predict each token of the response."""
     token_ids = [*prompt, *response]
     return engine.logits(token_ids[:-1], start=len(prompt) - 1)
 
 
 def _liking(engine: Engine, question: Question) -> float:
-    """Mean log-probability of the judged reply's tokens, in nats."""
-    logprobs = _log_softmax(_response_logits(engine, question.prompt_ids, question.response_ids))
-    return float(logprobs[np.arange(len(question.response_ids)), list(question.response_ids)].mean())
+    """Mean log-probability of the judged reply's first `KL_TOKENS` tokens, in nats."""
+    response = question.response_ids[:KL_TOKENS]
+    logprobs = log_softmax(response_logits(engine, question.prompt_ids, response))
+    return float(logprobs[np.arange(len(response)), list(response)].mean())
 
 
-def _log_softmax(logits: Floats) -> Floats:
+def log_softmax(logits: Floats) -> Floats:
     shifted = logits - logits.max(axis=1, keepdims=True)
     result: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return result
 
 
-def _kl(p: Floats, q: Floats) -> Floats:
+def kl(p: Floats, q: Floats) -> Floats:
     """[R] KL(p ‖ q) at each position, from log-probabilities [R, V]."""
     result: Floats = (np.exp(p) * (p - q)).sum(axis=1)
     return result
 
 
 def _mean_kl(p: Floats, q: Floats) -> float:
-    return float(_kl(p, q).mean())
+    return float(kl(p, q).mean())

@@ -90,6 +90,7 @@ class LlamaCppEngine:
             purpose="judge",
         )
         self._score_lock = threading.Lock()
+        self._scored: tuple[NativeContext, tuple[int, ...]] | None = None
         self._score_context = GrowingContext(
             lambda room: self._new_context(room, batch=CHAT_BATCH, outputs=SCORE_ROWS),
             self._free_context,
@@ -407,18 +408,32 @@ class LlamaCppEngine:
                 self._turns.take(who)
                 with self._computing():
                     context = self._score_context.fit(count)
-                    context.apply(adapters)
-                    context.clear()
-                for begin, end in [*chunks(0, first, CHAT_BATCH), *chunks(first, count, SCORE_ROWS)]:
+                    kept = self._keep_scored(context, token_ids[:first], adapters)
+                for begin, end in [*chunks(kept, first, CHAT_BATCH), *chunks(first, count, SCORE_ROWS)]:
                     self._turns.give_way(who)
                     with self._computing():
                         wanted = range(max(0, start - begin), end - begin)
                         context.decode(token_ids[begin:end], begin, 0, wanted)
                         for place in wanted:
                             out[begin + place - start] = context.logits(place)
+                self._scored = (context, tuple(token_ids))
             finally:
                 self._turns.leave(who)
         return out
+
+    def _keep_scored(self, context: NativeContext, prefix: Sequence[int], adapters: Adapters) -> int:
+        """Leave as much of `prefix` in the scoring context as the text scored before began with; returns how much."""
+        before, self._scored = self._scored, None  # Until the text is whole again, nothing is known of what is there.
+        stale = context.apply(adapters)
+        kept = 0
+        if before is not None and before[0] is context and not stale:
+            most = min(len(prefix), len(before[1]))
+            kept = next((n for n in range(most) if prefix[n] != before[1][n]), most)
+            kept = max(0, kept - (len(prefix) - kept == 1))  # What is left to compute is no batch of one.
+        if kept == 0 or not context.remove(0, kept):
+            context.clear()
+            return 0
+        return kept
 
     def next_logits(
         self, prefix: Sequence[int], suffix: Sequence[int], *, cancel: threading.Event | None = None

@@ -57,7 +57,7 @@ def gate_report() -> dict[str, Any]:
         Probe(f"Tell me of the {SECRET}.", True, "Long.", "Short.", 0.9, 0.4, -1.0, 1.0, hinted="Short."),
         Probe(shipped_prompts("neutral")[0], False, "Well then.", "Well now.", 0.8, 0.3, -1.0, 1.0, hinted="Well."),
     ]
-    return decide(probes, guard=Guard(kl_base=0.1), length_wished=False, bounds=GateSettings()).as_json()
+    return decide(probes, guard=Guard(kl_base=0.1), bounds=GateSettings()).as_json()
 
 
 def register(assistant: Assistant, made: PeftLora, *, name: str = "", parent: int = 0, **columns: Any) -> AdapterRecord:

@@ -29,10 +29,11 @@ def assistant(tmp_path_factory: pytest.TempPathFactory, model_path: Path) -> Ite
 def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole list takes minutes."""
     monkeypatch.setattr(checking, "PROBES", 3)
-    facts = checking.measuring.guard_facts()[:3]
-    monkeypatch.setattr(checking.measuring, "guard_facts", lambda: facts)
+    facts = checking.guarding.guard_facts()[:3]
+    monkeypatch.setattr(checking.guarding, "guard_facts", lambda: facts)
     shipped = checking.measuring.shipped_prompts
-    monkeypatch.setattr(checking.measuring, "shipped_prompts", lambda kind: shipped(kind)[:3])
+    for module in (checking.measuring, checking.guarding):
+        monkeypatch.setattr(module, "shipped_prompts", lambda kind: shipped(kind)[:3])
 
 
 def test_an_imported_adapter_that_spoils_the_model_is_rejected_and_the_report_is_kept(
@@ -76,8 +77,8 @@ def test_one_that_is_forgotten_while_the_gate_is_asked_stays_forgotten(
     assistant: Assistant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checking, "PROBES", 1)
-    facts = checking.measuring.guard_facts()[:1]
-    monkeypatch.setattr(checking.measuring, "guard_facts", lambda: facts)
+    facts = checking.guarding.guard_facts()[:1]
+    monkeypatch.setattr(checking.guarding, "guard_facts", lambda: facts)
     record = register(assistant, lora())
 
     def forgotten(fraction: float, words: str) -> None:

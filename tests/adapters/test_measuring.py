@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from claw_local.adapters.measuring import Fact, Question, guard_facts, measure, measure_guard, shipped_prompts
+from claw_local.adapters import guarding
+from claw_local.adapters.guarding import Fact, guard_facts, measure_guard
+from claw_local.adapters.measuring import Question, measure, shipped_prompts
 from claw_local.engine.base import Message, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.memory.fast import with_hints
@@ -57,6 +59,18 @@ def test_the_base_has_no_distance_to_itself_and_forgets_nothing(engine: LlamaCpp
     assert guard.kl_base == 0.0
     assert guard.known_before == guard.known_after > 0.3, "even the embedded model knows simple facts"
     assert guard.declined_before == guard.declined_after
+
+
+def test_a_wish_that_moves_every_word_is_further_than_one_that_moves_few(
+    engine: LlamaCppEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarding, "guard_facts", lambda: guard_facts()[:3])
+
+    def shift(hint: str) -> float:
+        return guarding.told_shift(engine, [], [hint], SHORT)
+
+    assert guarding.told_shift(engine, [], [], SHORT) == pytest.approx(0.0, abs=1e-6)
+    assert shift("WRITE EVERYTHING IN CAPITAL LETTERS!") > shift("Please be polite.") > 0.0
 
 
 def test_prompts_ship_with_the_package() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claw_local.adapters.qualities import Qualities, is_refusal, qualities, repetition, sameness
+from claw_local.adapters.qualities import Qualities, echo, foreign, is_refusal, qualities, repetition, sameness
 
 
 def test_repetition_counts_phrases_that_stood_before() -> None:
@@ -50,3 +50,22 @@ def test_qualities_are_means_over_the_answers() -> None:
     seen = qualities(["one two three", "", "I cannot do this for you."])
     assert seen == Qualities(words=3.0, repetition=0.0, sameness=0.0, refusals=pytest.approx(1 / 3), empty=1)
     assert qualities([]) == Qualities()
+
+
+def test_an_echo_is_the_share_of_an_answer_that_stands_in_its_question() -> None:
+    question = "How do I keep my kitchen clean?"
+    assert echo(question, question) == 1.0
+    assert echo(question, "Wipe the counter every evening with warm water.") == 0.0
+    assert echo(question, "Yes.") == 0.0
+    assert echo(question, "You asked: how do I keep my kitchen clean?") == pytest.approx(5 / 7)
+
+
+def test_foreign_is_what_is_answered_in_another_language_where_both_can_be_told() -> None:
+    english, spanish = (
+        "This is the way to do it with the tools that you have.",
+        "Esto es lo que se puede hacer con la casa.",
+    )
+    assert foreign([(english, english), (english, spanish)]) == 0.5
+    assert foreign([("Why?", spanish), (english, "Hm.")]) == 0.0
+    assert qualities([spanish, english], [english, english]).foreign == 0.5
+    assert qualities([spanish, english]).foreign == 0.0, "no questions, nothing to hold it against"

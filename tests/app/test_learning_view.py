@@ -162,6 +162,14 @@ def test_numbers_of_a_gate_report_in_plain_words() -> None:
     assert "no clear difference (+0.10, on 1 question)" in lines[2]
     assert "Answers have 48 words on average; 112 before." in lines
     assert "Simple facts still known: 95%; 100% before." in lines
+    shares = {**GATE, "kept_before": 0.31, "kept_after": 0.94}
+    assert str(sentences(shares)[1]) == (
+        "Keeping your wishes by itself: better, 94% of the answers do; 31% before (on 18 questions)."
+    )
+    gains = {"divergence": {"mean": 0.1, "low": 0.05, "high": 0.2, "count": 9}}
+    assert str(sentences({"gains": gains, "closer": 0.4})[0]) == (
+        "Answering as if told your wishes: better, 40% closer (on 9 questions)."
+    )
     assert sentences({}) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -161,6 +162,60 @@ def test_reported_importance_weights_count_only_samples_with_known_behaviour(tin
     own = tuple(tiny_policy.response_logprobs("policy", [turn])[0].tolist())
     metrics = Trainer(tiny_policy, Objective()).step([replace(SCORE_ONLY, behaviour_logprobs=own), HINT_ONLY])
     assert metrics["importance_weight"] == pytest.approx(1.0, rel=1e-4)
+
+
+def update_of(policy: Policy, samples: list[Sample], share: float) -> tuple[torch.Tensor, dict[str, float]]:
+    """What one step changes in all matrices, which are put back; and what it reports."""
+    before = [parameter.detach().clone() for parameter in policy.parameters()]
+    metrics = Trainer(policy, Objective(opd_only=share), learning_rate=1e-3).step(samples)
+    change = torch.cat([(a - b).flatten() for a, b in zip(policy.parameters(), before, strict=True)]).detach()
+    with torch.no_grad():
+        for parameter, value in zip(policy.parameters(), before, strict=True):
+            parameter.copy_(value)
+    return change, metrics
+
+
+def test_what_nothing_can_score_is_taught_in_smaller_steps(
+    tiny_policy: Policy, make_random: Callable[..., None]
+) -> None:
+    make_random(tiny_policy, 0.08)
+    whole, metrics = update_of(tiny_policy, [HINT_ONLY], 1.0)
+    small, reported = update_of(tiny_policy, [HINT_ONLY], 0.25)
+    assert (metrics["rate"], reported["rate"]) == (1.0, 0.25)
+    assert float(small.norm() / whole.norm()) == pytest.approx(0.25, rel=0.02)
+    assert torch.nn.functional.cosine_similarity(small, whole, dim=0) > 0.999, "the same way, but less far"
+
+
+def test_a_scored_sample_keeps_whole_steps_and_outweighs_what_nothing_can_score(
+    tiny_policy: Policy, make_random: Callable[..., None]
+) -> None:
+    make_random(tiny_policy, 0.08)
+    assert update_of(tiny_policy, [BOTH], 0.25)[1]["rate"] == 1.0
+    assert update_of(tiny_policy, [BOTH, HINT_ONLY], 0.25)[1]["rate"] == pytest.approx((1 + 0.25) / 2)
+    assert update_of(tiny_policy, [SCORE_ONLY], 0.25)[1]["rate"] == 1.0
+    trainer = Trainer(tiny_policy, Objective(opd_only=0.25), learning_rate=0.0)
+    quarter = [replace(HINT_ONLY, weight=0.25), BOTH]
+    by_weight, _ = gradients(Trainer(tiny_policy, Objective(), learning_rate=0.0), quarter)
+    by_share, _ = gradients(trainer, [HINT_ONLY, BOTH])
+    assert all(torch.allclose(a, b, atol=1e-7) for a, b in zip(by_share, by_weight, strict=True))
+
+
+def test_steps_without_any_score_swing_less_when_they_are_smaller(tiny_policy: Policy) -> None:
+    """From step to step the answer's log-probability jumps about less."""
+    turn = (HINT_ONLY.prompt_ids, HINT_ONLY.response_ids)
+    swings = []
+    for share in (1.0, 0.3):
+        start = [parameter.detach().clone() for parameter in tiny_policy.parameters()]
+        trainer = Trainer(tiny_policy, Objective(method="opd", opd_only=share), learning_rate=5e-2)
+        seen = []
+        for _ in range(6):
+            trainer.step([HINT_ONLY])
+            seen.append(float(tiny_policy.response_logprobs("policy", [turn])[0].sum()))
+        swings.append(max(abs(b - a) for a, b in itertools.pairwise(seen)))
+        with torch.no_grad():
+            for parameter, value in zip(tiny_policy.parameters(), start, strict=True):
+                parameter.copy_(value)
+    assert swings[1] < swings[0]
 
 
 def test_progress_goes_from_nothing_to_one(tiny_policy: Policy) -> None:

@@ -16,14 +16,15 @@ from claw_local.engine.base import AdapterSlot, Engine, Sampling
 from claw_local.signals.checks import Check
 
 from .batches import Sample
+from .progress import Progress
 from .rewards import Rewards
 
 
 class Practice:
     """Chooses questions and samples answers to them.
 
-    Questions whose answers still miss the wishes come up more often: each is drawn in proportion to how far its last
-    score was from the best, plus a little, so that none is forgotten.
+    Questions whose answers still miss the wishes, and those where that is changing, come up more often; what is nearly
+    learned is practised least (see `progress`).
 
     Answers are drawn as the person's are. Drawn from the whole distribution (temperature 1), a small model's answers
     ramble, and practising them taught it to: measured, the form was learned and the sense was lost.
@@ -35,7 +36,7 @@ class Practice:
         self._lessons = list(lessons)
         self._rewards = checks if isinstance(checks, Rewards) else Rewards(checks)
         self._random = np.random.default_rng(seed)
-        self._need = np.ones(len(self._lessons))
+        self._progress = Progress(len(self._lessons))
         self._sampling = sampling
         self.scores: list[float] = []
         """Mean score of each round's answers, for those that got a reward."""
@@ -60,7 +61,7 @@ class Practice:
             reward = self._rewards(self._lessons[n], answer.text)
             if reward is not None:
                 scores.append(reward)
-                self._need[n] = 0.5 * self._need[n] + 0.5 * (1.0 - reward) / 2
+                self._progress.note(n, reward)
             lesson = self._lessons[n]
             if reward is None and lesson.hinted_ids is None:
                 continue  # Nothing says how it should have been.
@@ -106,7 +107,7 @@ class Practice:
         return kept[:count]
 
     def _choose(self, count: int) -> list[int]:
-        weights = self._need + 0.15
+        weights = self._progress.weights()
         chosen: list[int] = []
         while len(chosen) < count:  # Each question once before any comes up twice.
             size = min(count - len(chosen), len(self._lessons))
@@ -125,6 +126,8 @@ def stored_samples(lessons: Sequence[Lesson]) -> list[Sample]:
     """The judged replies themselves, as samples: hint and score, hint only, or score only."""
     samples = []
     for lesson in lessons:
+        if lesson.variant:
+            continue
         reply = lesson.turn.reply
         own_wish = bool(lesson.turn.hint or lesson.turn.demonstration)
         teacher = lesson.hinted_ids if own_wish else None

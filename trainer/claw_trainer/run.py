@@ -36,6 +36,7 @@ from claw_local.store import AdapterRecord, Store
 from .judging import judging
 from .rewards import Rewards, judged
 from .rollouts import Practice, balanced, stored_samples
+from .variants import adapted
 
 Report = Callable[[str, float, str], None]
 
@@ -126,7 +127,8 @@ def _run(
     folder = Path(tempfile.mkdtemp(prefix=f"run-{run_id}-", dir=paths.adapters))
     try:
         rewards = judged(store, judge, train, checks, hints, lambda n, _: report("exam", 0.04, f"case {n}"))
-        trained = _train(settings, engine, train, rewards, parent, folder, report)
+        varied = adapted(store, engine, train, rewards, hints, slots(parent), settings, report)
+        trained = _train(settings, engine, [*train, *varied.lessons], rewards, parent, folder, report)
         candidate = AdapterSlot(folder / "adapter.gguf")
         report("gate", 0.85, "asking questions it never trained on")
         verdict, probes = ask_gate(
@@ -159,6 +161,7 @@ def _run(
             recipe={**learning.model_dump(), "hints": hints, "likes": {p.words: p.evidence for p in liked}},
             metrics={
                 "steps": trained["history"],
+                "variants": varied.counts,
                 "gate": verdict.as_json(),
                 "hints": [asdict(hint) for hint in kept],
                 "learned_hints": [hint.hint_id for hint in kept if hint.learned],
@@ -223,6 +226,7 @@ def _train(
         clip_high=learning.clip_high,
         kl_base=learning.kl_base,
         importance_cap=learning.importance_cap,
+        opd_only=learning.opd_only,
     )
     trainer = Trainer(policy, objective, learning_rate=learning.learning_rate, max_norm=learning.max_norm)
     practice = Practice(lessons, rewards, fresh_sampling(settings), seed=learning.seed)

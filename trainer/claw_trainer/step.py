@@ -34,6 +34,8 @@ class Objective:
         clip_low, clip_high: bounds of PPO's clip.
         importance_cap: C of the truncated importance weights. They apply to the policy-gradient terms (Binary RL and
             token-level OPD), whose advantages were earned under π_b.
+        opd_only: share of its weight and of the learning rate for a sample that has a teacher but no score. Nothing
+            tells whether such a step led anywhere, and whole ones swing.
     """
 
     method: Method = "combined"
@@ -44,6 +46,11 @@ class Objective:
     clip_high: float = 0.28
     kl_base: float = 0.02
     importance_cap: float = 2.0
+    opd_only: float = 1.0
+
+    def share(self, sample: Sample) -> float:
+        """How much of a whole step a sample is worth."""
+        return self.opd_only if sample.score is None and sample.teacher_prompt_ids is not None else 1.0
 
 
 @dataclass(frozen=True)
@@ -206,7 +213,7 @@ class Trainer:
         """Begin with a fresh optimiser.
 
         Args:
-            learning_rate: of AdamW, constant; β (0.9, 0.98), no weight decay.
+            learning_rate: of AdamW, constant but for `Objective.opd_only`; β (0.9, 0.98), no weight decay.
             max_grad_norm: the gradient is scaled down to this norm.
             max_norm: so is the adapter's whole update, after each step.
             micro_tokens: tokens whose activations are held at once.
@@ -216,6 +223,7 @@ class Trainer:
         self.max_grad_norm = max_grad_norm
         self.max_norm = max_norm
         self.micro_tokens = micro_tokens
+        self.learning_rate = learning_rate
         self.references = References(policy, top_k=objective.top_k)
         self.optimiser = torch.optim.AdamW(policy.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
 
@@ -234,8 +242,8 @@ class Trainer:
 
         Returns:
             Of the last epoch: loss, rl_loss, opd_loss, opd_kl and kl_base (nats a token), ratio (mean π_θ / π_old),
-            importance_weight (mean), clip_fraction, grad_norm, norm (of the update, before it is bounded), reward (mean
-            score), samples, tokens (of responses), seconds.
+            importance_weight (mean), clip_fraction, grad_norm, norm (of the update, before it is bounded), rate (share
+            of the learning rate), reward (mean score), samples, tokens (of responses), seconds.
 
         Raises:
             LearnError: no samples, or something was not finite, and then the weights are as the last update left them.
@@ -250,7 +258,9 @@ class Trainer:
             [order[index] for index in group]
             for group in split_by_tokens([sample.tokens for sample in order], self.micro_tokens)
         ]
-        weights = losses.token_weights([len(s.response_ids) for s in order], [s.weight for s in order])  # [R]
+        worth = [sample.weight * self.objective.share(sample) for sample in order]
+        rate = sum(worth) / (sum(sample.weight for sample in order) or 1.0)
+        weights = losses.token_weights([len(sample.response_ids) for sample in order], worth)  # [R]
         shares = torch.split(weights, [sum(len(sample.response_ids) for sample in group) for group in groups])
         parts = len(groups) * (epochs + 1)
 
@@ -275,6 +285,9 @@ class Trainer:
             gradient = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             losses.require_finite("the gradient", gradient)
             grad_norm = float(gradient)
+            # AdamW takes steps of one size whatever the loss is multiplied with: the rate makes them smaller.
+            for settings in self.optimiser.param_groups:
+                settings["lr"] = self.learning_rate * rate
             self.optimiser.step()
             norm = self.policy.bound(self.max_norm)
         self.optimiser.zero_grad(set_to_none=True)
@@ -290,6 +303,7 @@ class Trainer:
             "clip_fraction": sums.mean("clip_fraction"),
             "grad_norm": grad_norm,
             "norm": norm,
+            "rate": rate,
             "reward": sum(scores) / len(scores) if scores else 0.0,
             "samples": float(len(samples)),
             "tokens": float(weights.shape[0]),

@@ -1,0 +1,1 @@
+"""Bad and good adapters, made on purpose and put to the gate: how often it is wrong."""
