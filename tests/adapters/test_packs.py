@@ -348,7 +348,7 @@ def test_a_whole_model_with_the_adapter_in_its_weights(assistant: Assistant, tmp
     }
     assert changed == {"blk.0.attn_v.weight", "blk.1.attn_v.weight"}
     assert heard and heard[-1] == 1.0
-    with pytest.raises(AdapterError):
+    with pytest.raises(UsageError):
         assistant.adapters.export(record.id, merged, "merged")
 
 
