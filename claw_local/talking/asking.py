@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from ..adapters.registry import AdapterChoice, slots
 from ..engine.base import ChatEngine, Generation, Message, Sampling, has_tokens
 from ..engine.estimate import tokens_in
 from ..engine.opening import read_name
 from ..engine.pool import Lease
+from ..engine.tool_prompts import ToolSpec, calling, rendered
 from ..errors import UsageError
 from ..memory import fast
 from ..memory.prompt import prompt_messages
 from ..reply import Answer, Draft, Reply
 from ..signals import turns
-from ..store import AdapterRecord, Chat, Hint
+from ..store import AdapterRecord, Chat, Hint, StoredMessage
 from ..store.chats import Teaching
-from . import drawing
+from . import drawing, working
 from .opened import Opened
 from .text import clean, first_words
+
+if TYPE_CHECKING:
+    from .working import Tools
 
 LEFT_OVER = 20
 """Most turns, left unjudged by an earlier program, that are judged beside a new one."""
@@ -41,10 +45,14 @@ class Choices:
     sampling: SamplingChoice = None
     adapter: AdapterChoice = None
     memory: bool = True
+    tools: bool = True
+    must_call: bool = False
 
 
 class Asking(Opened):
     """The part of `Assistant` that answers."""
+
+    tools: Tools
 
     _looked_back = False
 
@@ -63,6 +71,7 @@ class Asking(Opened):
         adapter: AdapterChoice = None,
         learn: bool | None = None,
         memory: bool = True,
+        must_call: bool = False,
     ) -> Reply:
         """Ask. The message is stored before this returns; the answer comes as the Reply is iterated.
 
@@ -74,12 +83,13 @@ class Asking(Opened):
             adapter: an adapter's id or name, or "base"; None means the chat's own, else the one in use.
             learn: False: neither this message nor its reply may teach. None: as the chat and the switch say.
             memory: whether active hints enter the prompt.
+            must_call: the reply is to call a tool, in a chat that has a workspace.
 
         Raises:
             UsageError: there is no text. NotFoundError: no such chat or adapter. StoreError: it could not be stored.
         """
         text = self._question(text)
-        choices = self._choices(model, sampling, adapter, memory)
+        choices = replace(self._choices(model, sampling, adapter, memory), must_call=must_call)
         record = self._chat_for(text, chat, system, learn)
         teaching = self._teaching(record, learn)
         previous_id, user_id, reply_id = self.store.messages.go_on(record.id, text, learn=teaching)
@@ -134,6 +144,23 @@ class Asking(Opened):
         user_id, reply_id = self.store.messages.begin_turn(record.id, text, parent_id=old.parent_id, learn=teaching)
         return self._reply(record, user_id, reply_id, choices, self._judging(teaching, old.parent_id))
 
+    def _go_on(
+        self,
+        result: StoredMessage,
+        *,
+        with_tools: bool,
+        model: str | None = None,
+        sampling: SamplingChoice = None,
+        adapter: AdapterChoice = None,
+        memory: bool = True,
+    ) -> Reply:
+        """The reply to what a tool returned. Nothing is judged: the tool has been read where it was called."""
+        choices = replace(self._choices(model, sampling, adapter, memory), tools=with_tools)
+        record = self.chat(result.chat_id)
+        teaching = self._teaching_again(record, result.id)
+        user_id, reply_id = self.store.messages.begin_turn(record.id, None, parent_id=result.id, learn=teaching)
+        return self._reply(record, user_id, reply_id, choices, lambda: None)
+
     def _question(self, text: str) -> str:
         text = clean(text)
         if not text.strip():
@@ -183,7 +210,12 @@ class Asking(Opened):
                     model_sha256=engine.info.sha256,
                 )
                 drawn = self._drawn(record, choices.sampling)
-                return self._draft(reply_id, lease, record.system, messages, drawn, chosen, active)
+                tools, problems = self.tools.told(record) if choices.tools else ((), [])
+                if tools:
+                    drawn = calling(drawn, tools, must=choices.must_call)
+                draft = self._draft(reply_id, lease, record.system, messages, drawn, chosen, active, tools)
+                draft.notices.extend(problems)
+                return draft
             except BaseException:
                 lease.release()
                 raise
@@ -242,9 +274,10 @@ class Asking(Opened):
         drawn: Sampling,
         chosen: AdapterRecord | None,
         active: Sequence[Hint],
+        tools: Sequence[ToolSpec] = (),
     ) -> Draft:
         engine = lease.engine
-        prompt = engine.render(messages, reserve=min(drawn.max_tokens, engine.info.context // 4))
+        prompt = rendered(engine, messages, tools, reserve=min(drawn.max_tokens, engine.info.context // 4))
         self.store.messages.describe(
             reply_id,
             model=engine.info.name,
@@ -252,6 +285,7 @@ class Asking(Opened):
             adapter_id=chosen.id if chosen else 0,
             hint_ids=[hint.id for hint in active],
             system=system,
+            toolset_id=working.kept(self.store, tools),
         )
         if active:
             self.store.hints.count_use([hint.id for hint in active])

@@ -110,14 +110,17 @@ def _run(
             "There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you."
         )
     for turn in everything:
-        store.samples.put(turn.reply.id, turn.split, turn.score, turn.hint)
+        store.samples.put(turn.reply.id, turn.split, turn.score, turn.hint, step=turn.step, advantage=turn.advantage)
     lasting = lasting_hints(store, engine, settings.memory.budget_tokens) if settings.memory.enabled else []
     hints = [hint.text for hint in lasting]
     liked = likes.likes_of(everything, hints, denied=likes.denied(store))
     checks = [preference.check for preference in liked]
     lessons = lessons_of(store, engine, everything, hints)
-    train = [lesson for lesson in lessons if lesson.turn.split == "train"]
-    held_out = [lesson for lesson in lessons if lesson.turn.split == "held-out" and lesson.turn.is_lesson]
+    # The gate asks whole questions: steps of tasks with tools are learned from, and none is held out.
+    steps = [lesson for lesson in lessons if lesson.turn.step is not None]
+    asked = [lesson for lesson in lessons if lesson.turn.step is None]
+    train = [lesson for lesson in asked if lesson.turn.split == "train"] + steps
+    held_out = [lesson for lesson in asked if lesson.turn.split == "held-out" and lesson.turn.is_lesson]
     if not any(lesson.turn.is_lesson for lesson in train):
         train, held_out = lessons, []  # Too few to hold any out: the shipped prompts decide alone.
 

@@ -140,6 +140,8 @@ class Bubble(Vertical, can_focus=True):
         return cast("ReplyText", self.query_one(".body"))
 
     def on_mount(self) -> None:
+        # What only calls tools says nothing: the lines of the tools stand for it.
+        self.display = self.state != "called" or bool(self.raw.strip())
         self._draw_foot()
 
     def watch_has_focus(self, focused: bool) -> None:
