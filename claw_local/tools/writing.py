@@ -13,8 +13,8 @@ from .folder import Folder, parts_of
 from .looking import read_file, text_of
 
 NEW_FILE_MODE = 0o644
-LONGEST_DIFF = 20_000
-"""Characters of a diff that are shown. The number of lines that change is always said."""
+LONGEST_DIFF = 100_000
+"""Characters of a diff that are shown; of a longer one the middle is left out, and how much that is."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Approve(ModalScreen[Answer]):
     Approve .dialog { padding: 0 2; }
     Approve #why { margin: 0; height: 1; border: none; padding: 0; display: none; }
     Approve #preview { height: 1fr; margin: 1 0 0 0; }
-    Approve #preview Static { width: auto; min-width: 100%; height: auto; text-wrap: nowrap; }
+    Approve #preview Static { width: 100%; height: auto; }
     """
 
     def __init__(self, prepared: Prepared, *, chat: str = "") -> None:
