@@ -60,7 +60,7 @@ SLASH = {
 WORDS = {
     "rename_chat": "TITLE",
     "search_chats": "WORDS",
-    "workspace": "FOLDER|none",
+    "workspace": "FOLDER",
     "hint": "TEXT",
     "toggle_learning": "on|off|now",
     "attach_file": "PATH",
