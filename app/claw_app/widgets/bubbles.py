@@ -126,6 +126,8 @@ class Bubble(Vertical, can_focus=True):
         self._waiting_for = ""
         self._frame = 0
         self._ticker: Timer | None = None
+        # What only calls tools says nothing: the lines of the tools stand for it.
+        self.display = state != "called" or bool(self.raw.strip())
 
     def compose(self) -> ComposeResult:
         # Imported here: its parser would take a tenth of the time to the first paint, which has no message in it.
@@ -140,8 +142,6 @@ class Bubble(Vertical, can_focus=True):
         return cast("ReplyText", self.query_one(".body"))
 
     def on_mount(self) -> None:
-        # What only calls tools says nothing: the lines of the tools stand for it.
-        self.display = self.state != "called" or bool(self.raw.strip())
         self._draw_foot()
 
     def watch_has_focus(self, focused: bool) -> None:
