@@ -62,7 +62,8 @@ class Turn:
 
     @property
     def split(self) -> Split:
-        return split_of(self.question)
+        """Train or held-out. The gate asks whole questions: steps of tasks with tools are learned from, none held out."""
+        return "train" if self.step is not None else split_of(self.question)
 
     @property
     def is_lesson(self) -> bool:

@@ -107,6 +107,7 @@ def test_a_step_is_asked_about_by_the_persons_words_and_kept_with_its_index(stor
     turns = {turn.reply.id: turn for turn in pair(store)}
     assert {turn.question for turn in turns.values()} == {"Do it."}
     assert turns[call].reward == 2.0 and turns[call].is_lesson
+    assert {turn.split for turn in turns.values()} == {"train"}
     store.samples.put(call, "train", 1, "", step=turns[call].step, advantage=turns[call].advantage)
     (sample,) = store.samples.list()
     assert (sample.step, sample.advantage) == (0, 2.0)

@@ -116,11 +116,8 @@ def _run(
     liked = likes.likes_of(everything, hints, denied=likes.denied(store))
     checks = [preference.check for preference in liked]
     lessons = lessons_of(store, engine, everything, hints)
-    # The gate asks whole questions: steps of tasks with tools are learned from, and none is held out.
-    steps = [lesson for lesson in lessons if lesson.turn.step is not None]
-    asked = [lesson for lesson in lessons if lesson.turn.step is None]
-    train = [lesson for lesson in asked if lesson.turn.split == "train"] + steps
-    held_out = [lesson for lesson in asked if lesson.turn.split == "held-out" and lesson.turn.is_lesson]
+    train = [lesson for lesson in lessons if lesson.turn.split == "train"]
+    held_out = [lesson for lesson in lessons if lesson.turn.split == "held-out" and lesson.turn.is_lesson]
     if not any(lesson.turn.is_lesson for lesson in train):
         train, held_out = lessons, []  # Too few to hold any out: the shipped prompts decide alone.
 
