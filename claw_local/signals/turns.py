@@ -62,7 +62,7 @@ class Turn:
 
     @property
     def split(self) -> Split:
-        """Train or held-out. The gate asks whole questions: steps of tasks with tools are learned from, none held out."""
+        """Train or held-out. The gate asks whole questions: of tasks with tools no step is held out."""
         return "train" if self.step is not None else split_of(self.question)
 
     @property
