@@ -20,6 +20,7 @@ from .talking.comparing import Comparing
 from .talking.reasons import Reasons, Why
 from .talking.text import clean
 from .talking.titles import Titles
+from .talking.working import Tools
 
 if TYPE_CHECKING:
     from .engine.catalog import Models
@@ -54,6 +55,7 @@ class Assistant(Comparing, Reasons, Titles):
         self.adapters = Adapters(self)
         self.hints = Hints(self)
         self._serving: Serving | None = None
+        self.tools = Tools(self)
         self._judge.listen(self._watch)
 
     @classmethod
@@ -86,8 +88,9 @@ class Assistant(Comparing, Reasons, Titles):
         self.close()
 
     def close(self) -> None:
-        """Stop the judge, free the model, close the store. Turns not judged yet stay waiting."""
+        """Stop the judge and MCP servers, free the model, close the store. Turns not judged yet stay waiting."""
         self._judge.close()
+        self.tools.close()
         self._engines.close()
         self.store.close()
 

@@ -237,6 +237,22 @@ class AdapterSettings(Section):
     """A profile made by `claw-local adapters use ID --profile NAME`, to go by. Empty: what is in use for all."""
 
 
+class ToolsSettings(Section):
+    """What the assistant may do in a chat's workspace. A chat has none until you give it one."""
+
+    steps: int = Field(12, ge=1, le=100)
+    """Most replies in a row that may call tools, before one has to answer you."""
+    run: bool = True
+    """Whether commands can be run at all. Each asks first in any case."""
+    timeout_s: float = Field(60.0, gt=0.0, le=3600.0)
+    """Longest that a command may take, in seconds."""
+    result_chars: int = Field(6000, ge=200, le=200_000)
+    """Longest result of a tool that the model is shown, in characters; of a longer one the middle is left out."""
+    pass_on: str = ""
+    """Names of environment variables, with blanks between them, that commands get beside the usual ones; * stands for
+    anything."""
+
+
 class AppSettings(Section):
     """How the app looks."""
 
@@ -264,6 +280,7 @@ class Settings(BaseSettings):
     learning: LearningSettings = Field(default_factory=LearningSettings)
     gate: GateSettings = Field(default_factory=GateSettings)
     adapters: AdapterSettings = Field(default_factory=AdapterSettings)
+    tools: ToolsSettings = Field(default_factory=ToolsSettings)
     app: AppSettings = Field(default_factory=AppSettings)
 
     @classmethod

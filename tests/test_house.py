@@ -20,6 +20,7 @@ LAYERS = {
     "settings_file": 1,
     "engine": 2,
     "store": 2,
+    "tools": 2,
     "signals": 3,
     "judge": 3,
     "memory": 3,

@@ -18,6 +18,7 @@ def run(
     model: str | Path | None = None,
     settings: Settings | None = None,
     chat_id: int | None = None,
+    workspace: str = "",
     debug: bool = False,
 ) -> int:
     """Open the chat in this terminal and stay until the person leaves. Returns the exit status.
@@ -25,6 +26,7 @@ def run(
     Args:
         home, model, settings: as in `Assistant.open`.
         chat_id: the chat to open first; None opens a new one.
+        workspace: the folder that its tools may touch; empty changes nothing.
         debug: let unexpected errors through with their traceback instead of saying them in a sentence.
 
     Raises:
@@ -33,4 +35,4 @@ def run(
     """
     from .launch import launch
 
-    return launch(home, model=model, settings=settings, chat_id=chat_id, debug=debug)
+    return launch(home, model=model, settings=settings, chat_id=chat_id, workspace=workspace, debug=debug)

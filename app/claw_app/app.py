@@ -38,6 +38,7 @@ class ClawApp(App[None]):
     Args:
         open_assistant: called once, in a thread, after the first paint.
         chat_id: the chat to open first; None opens a new one.
+        workspace: the folder that its tools may touch; empty changes nothing.
         debug: let unexpected errors through with their traceback.
         look: the themes there are, and the chosen one.
         front: paint the chat's frame before the chat is put together, which takes longer.
@@ -52,6 +53,7 @@ class ClawApp(App[None]):
         open_assistant: Callable[[], Assistant],
         *,
         chat_id: int | None = None,
+        workspace: str = "",
         debug: bool = False,
         look: Look | None = None,
         front: bool = False,
@@ -71,7 +73,7 @@ class ClawApp(App[None]):
         self.loaded = False
         self.leaving = False
         self._open_assistant = open_assistant
-        self._first_chat = chat_id
+        self._first_chat, self._first_workspace = chat_id, workspace
         self._opened: asyncio.Future[Assistant] | None = None
         self._interrupted_at = 0.0
         # What is typed before there is a field to type in; None once there is one.
@@ -91,7 +93,7 @@ class ClawApp(App[None]):
     def _chat_screen(self) -> ChatScreen:
         from .screens.chat import ChatScreen
 
-        return ChatScreen(self._first_chat)
+        return ChatScreen(self._first_chat, self._first_workspace)
 
     def on_load(self) -> None:
         self._opened = asyncio.get_running_loop().create_future()
@@ -128,6 +130,8 @@ class ClawApp(App[None]):
             try:
                 if self._first_chat is not None:
                     assistant.chat(self._first_chat)
+                if self._first_workspace:
+                    self._first_workspace = assistant.tools.checked(self._first_workspace)
             except ClawError:
                 assistant.close()
                 raise

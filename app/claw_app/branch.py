@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
-    from claw_local.store import Signal, StoredMessage
+    from claw_local.store import Signal, StoredMessage, ToolCall
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,16 @@ class Shown:
     Attributes:
         versions: the ids of all messages that stand in its place, its own included.
         because: what the person said after a reply, which is what the judge went by.
+        said: its text, without the calls of tools in it.
+        call: what a tool was called for, of a message with what it returned.
     """
 
     message: StoredMessage
     signals: tuple[Signal, ...]
     versions: tuple[int, ...]
     because: str
+    said: str
+    call: ToolCall | None = None
 
 
 class Branch:
@@ -65,9 +69,18 @@ class Branch:
         # One more: what was said after the last of them.
         messages = {message.id: message for message in store.messages.some(self.ids[start : stop + 1])}
         signals, versions = store.signals.of(ids), store.messages.versions_of(ids)
+        results = [one for one in ids if one in messages and messages[one].role == "tool"]
+        calls = store.tool_calls.of_results(results) if results else {}
         after = dict(zip(ids, self.ids[start + 1 : stop + 1], strict=False))
         return [
-            Shown(messages[one], tuple(signals[one]), tuple(versions[one]), _asked(messages.get(after.get(one, 0))))
+            Shown(
+                messages[one],
+                tuple(signals[one]),
+                tuple(versions[one]),
+                _asked(messages.get(after.get(one, 0))),
+                self._assistant.tools.said(messages[one]),
+                calls.get(one),
+            )
             for one in ids
             if one in messages
         ]

@@ -28,6 +28,7 @@ def launch(
     model: str | Path | None,
     settings: Settings | None,
     chat_id: int | None,
+    workspace: str = "",
     debug: bool,
 ) -> int:
     """See `claw_app.run`."""
@@ -49,7 +50,9 @@ def launch(
 
         return Assistant.open(home, model=model, settings=settings)
 
-    app = ClawApp(open_assistant, chat_id=chat_id, debug=debug, look=Look(locate(home)), front=True)
+    app = ClawApp(
+        open_assistant, chat_id=chat_id, workspace=workspace, debug=debug, look=Look(locate(home)), front=True
+    )
     app.run()
     return leave(app.take_assistant(), app.return_code or 0, app.opening_error)
 

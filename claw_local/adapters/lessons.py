@@ -5,10 +5,12 @@ Prompts are rendered through the engine, with the replies as the very tokens the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..engine.base import Engine
+from ..engine.tool_prompts import ToolSpec, rendered
 from ..memory import fast
 from ..memory.prompt import prompt_messages
 from ..signals.turns import Turn
@@ -73,13 +75,15 @@ def _own_wishes(turn: Turn, hints: Sequence[str]) -> list[str]:
 def _prompt_ids(store: Store, engine: Engine, turn: Turn, hints: Sequence[str]) -> tuple[int, ...] | None:
     """None: even the last message alone is too long to train on."""
     system = store.chats.get(turn.reply.chat_id).system
+    listed = store.tool_calls.toolset(turn.reply.toolset_id)
+    tools = [ToolSpec(*told) for told in json.loads(listed)] if listed else []
     history = list(turn.history)
     while history:
         messages = prompt_messages(system, history, hints, model_sha256=engine.info.sha256)
-        ids = engine.render(messages).token_ids
+        ids = rendered(engine, messages, tools).token_ids
         if len(ids) <= PROMPT_TOKENS:
             return ids
-        # Drop up to and including the oldest reply, so that what is left begins with a question.
-        first_reply = next((n for n, message in enumerate(history) if message.role == "assistant"), len(history) - 1)
-        history = history[first_reply + 1 :]
+        # Drop up to the second question: what is left begins with one, and no task loses its beginning.
+        second = (n for n, message in enumerate(history) if n and message.role == "user")
+        history = history[next(second, len(history)) :]
     return None

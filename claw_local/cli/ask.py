@@ -11,7 +11,7 @@ import typer
 
 from ..errors import UsageError
 from ..signals.attached import Attachment, compose
-from . import complete
+from . import complete, working
 from .common import harmless, print_json, with_profile
 from .hints import say_made_room
 
@@ -54,6 +54,15 @@ def ask(
         None, "--adapter", help="An adapter's id or name, or `base`.", autocompletion=complete.adapter_ids
     ),
     profile: str | None = typer.Option(None, "--profile", help="Go by what this profile keeps to."),
+    workspace: str | None = typer.Option(
+        None,
+        "--workspace",
+        help="A folder its tools may list, read, search and, if you allow it, change.",
+    ),
+    allow: list[str] | None = typer.Option(
+        None, "--allow", help="Ask nothing before: write, append, run, or SERVER__TOOL. Can be given again."
+    ),
+    must_call: bool = typer.Option(False, "--must-call", help="The first reply has to call a tool: for small models."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON object with the answer and its figures."),
 ) -> None:
     """Ask one question and print the answer."""
@@ -63,17 +72,17 @@ def ask(
 
     if sys.stdout is None:
         raise UsageError("Standard output is closed, so there is nowhere to put the answer.")
+    allowing = working.allowed(allow or ())
     text = _question(question or [])
     with Assistant.open(model=model, settings=with_profile(profile)) as assistant:
         hints = assistant.hints.list()
         if model and chat is None:
             _must_be_there(assistant, model)
-        reply = assistant.stream(
-            text,
-            chat=chat,
-            model=model,
-            system=system,
-            sampling={
+        options: dict[str, Any] = {
+            "chat": chat,
+            "model": model,
+            "system": system,
+            "sampling": {
                 "max_tokens": max_tokens,
                 "temperature": temperature,
                 "top_p": top_p,
@@ -83,10 +92,22 @@ def ask(
                 "stop": stop or None,
                 "seed": seed,
             },
-            adapter=adapter,
-            learn=False if no_learn else None,
-            memory=not no_memory,
-        )
+            "adapter": adapter,
+            "learn": False if no_learn else None,
+            "memory": not no_memory,
+        }
+        if workspace is not None:
+            options["chat"] = chat = _in_workspace(assistant, workspace, text, options)
+        if chat is not None and assistant.chat(chat).workspace:
+            work = working.Working(assistant, allowing)
+            answer = work.run(text, quiet=json_output, must_call=must_call, **options)
+            _print(answer, json_output, calls=work.calls)
+            assistant.wait_judged()
+            say_made_room(hints, assistant.hints.list())
+            return
+        if allowing or must_call:
+            raise UsageError("--allow and --must-call go with a workspace: claw-local ask --workspace FOLDER …")
+        reply = assistant.stream(text, **options)
         shown = False
         try:
             for piece in reply:
@@ -100,17 +121,34 @@ def ask(
             if shown and sys.stdout.isatty():
                 sys.stdout.write("\n")
             raise
-        answer = reply.answer
-        if json_output:
-            print_json(as_json(answer))
-        else:
-            sys.stdout.write("\n")
-            for notice in answer.notices:
-                typer.echo(notice, err=True)
-        sys.stdout.flush()
+        _print(reply.answer, json_output, shown=True)
         # The answer is out. What the question says about the answer before it is read now.
         assistant.wait_judged()
         say_made_room(hints, assistant.hints.list())
+
+
+def _print(answer: Any, json_output: bool, *, shown: bool = False, calls: list[dict[str, Any]] | None = None) -> None:
+    """The answer with what stands beside it. `shown`: its text is on the screen already; `calls`: of tools."""
+    if json_output:
+        print_json({**as_json(answer), **({"tools": calls} if calls is not None else {})})
+    else:
+        sys.stdout.write("\n" if shown else f"{harmless(answer.text)}\n")
+        for notice in answer.notices:
+            typer.echo(harmless(notice), err=True)
+    sys.stdout.flush()
+
+
+def _in_workspace(assistant: Assistant, workspace: str, text: str, options: dict[str, Any]) -> int:
+    """The chat to ask in, with this workspace: the one that goes on, or a new one. Raises UsageError."""
+    from ..talking.text import first_words
+    from ..tools.toolbox import workspace_of
+
+    workspace_of(workspace, assistant.paths)  # Before a chat is begun for nothing.
+    chat: int | None = options["chat"]
+    if chat is None:
+        chat = assistant.new_chat(title=first_words(text), learn=options["learn"] is not False).id
+    assistant.tools.give(chat, workspace)
+    return chat
 
 
 def as_json(answer: Any) -> dict[str, Any]:

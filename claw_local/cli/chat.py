@@ -19,6 +19,9 @@ def chat(
         None, "--model", help="Another model than that of the settings.", autocompletion=complete.model_names
     ),
     profile: str | None = typer.Option(None, "--profile", help="Go by what this profile keeps to."),
+    workspace: str | None = typer.Option(
+        None, "--workspace", help="A folder that this chat's tools may list, read, search and, if you allow it, change."
+    ),
     web: bool = typer.Option(
         False, "--web", help="Serve the app to a browser on this machine, behind a one-time token."
     ),
@@ -29,7 +32,7 @@ def chat(
     if port and not web:
         raise UsageError("--port goes with --web: claw-local chat --web --port 8000")
     if web:
-        _serve(chat_id, model, profile, port, debug)
+        _serve(chat_id, model, profile, workspace, port, debug)
         return
     # A page of `chat --web` is drawn through pipes.
     in_page = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
@@ -37,10 +40,14 @@ def chat(
         raise UsageError('`claw-local chat` needs a terminal. In scripts and pipes use: claw-local ask "…"')
     from claw_app import run
 
-    raise typer.Exit(run(model=model, settings=with_profile(profile), chat_id=chat_id, debug=debug))
+    raise typer.Exit(
+        run(model=model, settings=with_profile(profile), chat_id=chat_id, workspace=workspace or "", debug=debug)
+    )
 
 
-def _serve(chat_id: int | None, model: str | None, profile: str | None, port: int, debug: bool) -> None:
+def _serve(
+    chat_id: int | None, model: str | None, profile: str | None, workspace: str | None, port: int, debug: bool
+) -> None:
     from claw_app.web import serve
 
     arguments = [*(["--debug"] if debug else []), "chat"]
@@ -50,6 +57,8 @@ def _serve(chat_id: int | None, model: str | None, profile: str | None, port: in
         arguments += ["--model", model]
     if profile is not None:
         arguments += ["--profile", profile]
+    if workspace is not None:
+        arguments += ["--workspace", os.path.abspath(workspace)]
 
     def announce(address: str) -> None:
         typer.echo(f"The chat is open for one browser on this machine:\n\n  {address}\n")

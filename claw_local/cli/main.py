@@ -27,6 +27,7 @@ from . import (
     merging,
     models,
     serve,
+    tools,
 )
 from .common import harmless
 
@@ -81,6 +82,7 @@ app.add_typer(adapters.app, name="adapters")
 app.add_typer(judge.app, name="judge")
 app.add_typer(history.app, name="history")
 app.add_typer(models.app, name="models")
+app.add_typer(tools.app, name="tools")
 app.add_typer(config.app, name="config")
 app.command("forget")(forget.forget)
 app.command("backup")(backup.backup)

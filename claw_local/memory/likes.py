@@ -25,7 +25,8 @@ def likes(store: Store, hints: Sequence[str]) -> list[Preference]:
 def likes_of(turns: Sequence[Turn], hints: Sequence[str], *, denied: Sequence[str]) -> list[Preference]:
     """From turns at hand. Of an edited reply the person's own text was accepted, and the model's rejected."""
     demonstrated = [turn for turn in turns if turn.demonstration]
-    plain = [turn for turn in turns if not turn.demonstration]
+    # A call of a tool says nothing of how answers should look.
+    plain = [turn for turn in turns if not turn.demonstration and not turn.called]
     accepted = [turn.reply.content for turn in plain if (turn.score or 0) > 0]
     rejected = [turn.reply.content for turn in plain if (turn.score or 0) < 0]
     return preferences(

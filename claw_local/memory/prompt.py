@@ -13,19 +13,20 @@ from .fast import with_hints
 def prompt_messages(
     system: str, branch: Sequence[StoredMessage], hints: Sequence[str], *, model_sha256: str
 ) -> list[Message]:
-    """The branch as the engine takes it, with the hints at the end of the last message.
+    """The branch as the engine takes it, with the hints at the end of the person's last message.
 
     What this model (its file's hash) wrote goes in as the very tokens it wrote; what another one wrote, as text.
     """
     messages = [Message("system", system)] if system else []
     answered = list(_without_unanswered(branch))
+    # After a tool's result the person's words stand further up. What a tool returned is never mixed with wishes.
+    last = max((place for place, stored in enumerate(answered) if stored.role == "user"), default=-1)
     for place, stored in enumerate(answered):
-        last = place == len(answered) - 1
         if stored.role == "assistant":
             messages.append(Message("assistant", stored.content, token_ids=written(stored, model_sha256)))
         elif stored.role in ("user", "tool"):
             role: Literal["user", "tool"] = "user" if stored.role == "user" else "tool"
-            messages.append(Message(role, with_hints(stored.content, hints) if last else stored.content))
+            messages.append(Message(role, with_hints(stored.content, hints) if place == last else stored.content))
     return messages
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..store import Signal, Store, StoredMessage
 from ..store.records import Split
+from .trajectories import trajectories, worths
 
 HELD_OUT_SHARE = 0.25
 
@@ -29,6 +30,8 @@ class Turn:
         hint: how it should have been, "" if nobody said.
         demonstration: the text the person put in its place, "" if they did not edit it.
         only_turn: whether it is the only one of its session.
+        step: which step of its trajectory it was, from 0; None for a turn without tools.
+        advantage: what it was worth as that step; None where the task's outcome is not known.
     """
 
     history: tuple[StoredMessage, ...]
@@ -38,19 +41,34 @@ class Turn:
     hint: str
     demonstration: str
     only_turn: bool
+    step: int | None = None
+    advantage: float | None = None
 
     @property
     def question(self) -> str:
-        return self.history[-1].content
+        """What the person said: before the steps of a task, at its beginning."""
+        asked = (message for message in reversed(self.history) if message.role == "user")
+        return next(asked, self.history[-1]).content
+
+    @property
+    def called(self) -> bool:
+        """Whether the reply called a tool, which answered."""
+        return self.next_state is not None and self.next_state.role == "tool"
+
+    @property
+    def reward(self) -> float | None:
+        """What the reply is rewarded with: its advantage as a step where it is one, else its score; None: unknown."""
+        return self.advantage if self.advantage is not None else self.score
 
     @property
     def split(self) -> Split:
-        return split_of(self.question)
+        """Train or held-out. The gate asks whole questions: of tasks with tools no step is held out."""
+        return "train" if self.step is not None else split_of(self.question)
 
     @property
     def is_lesson(self) -> bool:
-        """Whether anything can be learned from it: a score other than 0, a hint or a demonstration."""
-        return bool(self.score) or bool(self.hint) or bool(self.demonstration)
+        """Whether anything can be learned from it: a reward other than 0, a hint or a demonstration."""
+        return bool(self.reward) or bool(self.hint) or bool(self.demonstration)
 
 
 def split_of(question: str) -> Split:
@@ -74,7 +92,22 @@ def combine(signals: Sequence[Signal]) -> tuple[int | None, str]:
 
 def pair(store: Store) -> list[Turn]:
     """Every reply that may teach, with its next state, oldest first."""
-    return _pair(store, store.messages.teaching_replies())
+    found = _pair(store, store.messages.teaching_replies())
+    if not any(turn.called for turn in found):
+        return found
+    votes = {
+        reply_id: signal.votes
+        for reply_id, signals in store.signals.of([turn.reply.id for turn in found]).items()
+        for signal in signals
+        if signal.votes
+    }
+    worth = worths(trajectories(found, votes))
+    return [
+        replace(turn, step=worth[turn.reply.id][0], advantage=worth[turn.reply.id][1])
+        if turn.reply.id in worth
+        else turn
+        for turn in found
+    ]
 
 
 def pair_some(store: Store, message_ids: Sequence[int]) -> list[Turn]:
@@ -112,7 +145,9 @@ def waiting(store: Store) -> list[Turn]:
     """Turns whose next state has come but which no judge has read yet."""
     turns = _pair(store, store.messages.teaching_replies(with_tokens=False))
     signals = store.signals.of([turn.reply.id for turn in turns])
-    judged = {turn.reply.id for turn in turns if any(signal.source == "judge" for signal in signals[turn.reply.id])}
+    # What a tool returned has been read where it was called.
+    read = ("judge", "tool")
+    judged = {turn.reply.id for turn in turns if any(signal.source in read for signal in signals[turn.reply.id])}
     return [turn for turn in turns if turn.next_state is not None and turn.reply.id not in judged]
 
 

@@ -11,13 +11,14 @@ from .database import Database
 from .exams import Exams
 from .learning import Adapters, Flags, Runs, Samples
 from .messages import Messages
-from .records import AdapterRecord, Chat, Hint, Run, SampleRecord, Signal, StoredMessage
+from .records import AdapterRecord, Chat, Hint, Run, SampleRecord, Signal, StoredMessage, ToolCall
 from .search import Search
 from .served import Keys, Sessions
 from .signals import Hints, Signals
+from .tool_calls import ToolCalls
 from .trees import Trees
 
-__all__ = ["AdapterRecord", "Chat", "Hint", "Run", "SampleRecord", "Signal", "Store", "StoredMessage"]
+__all__ = ["AdapterRecord", "Chat", "Hint", "Run", "SampleRecord", "Signal", "Store", "StoredMessage", "ToolCall"]
 
 
 class Store:
@@ -42,6 +43,7 @@ class Store:
         self.runs = Runs(self.database)
         self.flags = Flags(self.database)
         self.exams = Exams(self.database)
+        self.tool_calls = ToolCalls(self.database)
         self.search = Search(self.database)
         self.keys = Keys(self.database)
         self.sessions = Sessions(self.database)

@@ -61,7 +61,7 @@ class Chats:
             return [int(row["id"]) for row in rows]
 
     def update(self, chat_id: int, *, touch: bool = True, **changes: Any) -> Chat:
-        """Change title, system, learn, archived, model, sampling, draft, deleted_at or head_id.
+        """Change title, system, learn, archived, model, sampling, draft, workspace, always, deleted_at or head_id.
 
         `touch`: whether that makes it the chat used last.
         """
@@ -91,6 +91,7 @@ class Chats:
             search.remove_chat(db, chat_id)
             for table in ("pieces", "signals", "samples"):
                 db.table(table).delete_where(mine, [chat_id])
+            db.table("tool_calls").delete_where("chat_id = ?", [chat_id])
             db.table("hints").delete_where(f"chat_id = ? or {mine}", [chat_id, chat_id])
             db.execute("update chats set head_id = null where id = ?", [chat_id])
             db.execute("update messages set parent_id = null where chat_id = ?", [chat_id])

@@ -56,13 +56,15 @@ def cut(nodes: Iterable[Node], chosen: Collection[int]) -> Cut:
     waiting = list(gone)
     while waiting:
         node = by_id[waiting.pop()]
-        found = []
+        found: list[int | None] = []
         if node.role == "assistant":
             replies = [child.id for child in children.get(node.parent_id or 0, []) if child.role == "assistant"]
             if node.parent_id in by_id and all(reply in gone for reply in replies):
                 found = [node.parent_id]
+            # What a tool returned goes with the reply that called it.
+            found += [child.id for child in children.get(node.id, []) if child.role == "tool"]
         else:
-            found = [child.id for child in children.get(node.id, []) if child.role == "assistant"]
+            found = [child.id for child in children.get(node.id, []) if child.role in ("assistant", "tool")]
         new = [identity for identity in found if identity is not None and identity not in gone]
         gone.update(new)
         waiting += new

@@ -48,6 +48,8 @@ class Going:
         cuts: chats that stay, with what is cut out of them.
         titles, systems, drafts, samplings: chats that stay and lose these; chat 0 in drafts is the one not begun yet.
         prompts: kept replies whose system prompt has the text in it.
+        kept_files: calls of tools that keep a file's former content with the text in it: they can be undone no more.
+        allowed: chats that stay, whose workspace or whose allowed commands have the text in them.
         oldest: when the oldest of it was said; "" if nothing goes.
     """
 
@@ -62,6 +64,8 @@ class Going:
     drafts: set[int] = field(default_factory=set)
     samplings: set[int] = field(default_factory=set)
     prompts: set[int] = field(default_factory=set)
+    kept_files: set[int] = field(default_factory=set)
+    allowed: set[int] = field(default_factory=set)
     oldest: str = ""
 
     @property
@@ -89,9 +93,12 @@ def find(db: SqliteDatabase, request: Request) -> Going:
     times = [time for (time,) in rows_of(db, "created_at", "messages", "id", going.messages)]
     times += [time for (time,) in rows_of(db, "created_at", "hints", "id", going.hints)]
     times += [time for (time,) in rows_of(db, "created_at", "chats", "id", going.chats | going.titles | going.systems)]
-    times += [time for (time,) in rows_of(db, "created_at", "chats", "id", going.drafts | going.samplings)]
+    times += [
+        time for (time,) in rows_of(db, "created_at", "chats", "id", going.drafts | going.samplings | going.allowed)
+    ]
     times += [time for (time,) in rows_of(db, "created_at", "messages", "id", going.prompts)]
     times += [time for (time,) in rows_of(db, "created_at", "signals", "id", going.signals)]
+    times += [time for (time,) in rows_of(db, "created_at", "tool_calls", "id", going.kept_files)]
     times += ["0"] * (0 in going.drafts)  # Nobody knows since when it stands there.
     going.oldest = min(times, default="")
     return going
@@ -141,6 +148,10 @@ def erase(db: SqliteDatabase, going: Going) -> None:
         _move_head(db, chat_id, change)
     for table in ("pieces", "signals", "samples"):
         delete_of(db, table, "message_id", going.messages)
+    for column in ("reply_id", "result_id"):
+        delete_of(db, "tool_calls", column, going.messages)
+    change_of(db, "tool_calls", "before = null, after_sha256 = ''", going.kept_files)
+    change_of(db, "chats", "workspace = '', always = '[]'", going.allowed)
     delete_of(db, "samples", "message_id", going.taught)
     delete_of(db, "signals", "id", going.signals)
     delete_of(db, "hints", "message_id", going.messages)
@@ -263,12 +274,17 @@ def _beside(db: SqliteDatabase, text: str, going: Going) -> None:
         ("system", going.systems),
         ("draft", going.drafts),
         ("sampling", going.samplings),
+        ("workspace", going.allowed),
+        ("always", going.allowed),
     ):
         rows = db.conn.execute(f"select id, {column} from chats").fetchall()
         into.update(chat for chat, words in rows if text in words.casefold() and chat not in going.chats)
     for identity, words in db.conn.execute("select id, system from messages where system != ''").fetchall():
         if text in words.casefold() and identity not in going.messages:
             going.prompts.add(identity)
+    for identity, kept in db.conn.execute("select id, before from tool_calls where before is not null").fetchall():
+        if text in kept.decode("utf-8", "replace").casefold():
+            going.kept_files.add(identity)
     for (words,) in db.conn.execute("select value from flags where name = 'draft'").fetchall():
         if text in words.casefold():
             going.drafts.add(0)

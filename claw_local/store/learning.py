@@ -19,14 +19,23 @@ class Samples:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, message_id: int, split: Split, score: int | None, hint: str) -> None:
-        """Add a sample, or bring its score and hint up to date; how often it was used stays."""
+    def put(
+        self,
+        message_id: int,
+        split: Split,
+        score: int | None,
+        hint: str,
+        *,
+        step: int | None = None,
+        advantage: float | None = None,
+    ) -> None:
+        """Add a sample, or bring it up to date; how often it was used stays. See `SampleRecord`."""
         with self._database.write() as db:
             db.execute(
-                "insert into samples (message_id, split, score, hint, times_used, created_at) "
-                "values (?, ?, ?, ?, 0, ?) "
-                "on conflict (message_id) do update set score = excluded.score, hint = excluded.hint",
-                [message_id, split, score, hint, now()],
+                "insert into samples (message_id, split, score, hint, times_used, created_at, step, advantage) "
+                "values (?, ?, ?, ?, 0, ?, ?, ?) on conflict (message_id) do update set score = excluded.score, "
+                "hint = excluded.hint, step = excluded.step, advantage = excluded.advantage",
+                [message_id, split, score, hint, now(), step, advantage],
             )
 
     def list(self) -> list[SampleRecord]:
@@ -62,7 +71,8 @@ class Samples:
                 select 1 from messages next where next.parent_id = messages.id and next.role in ('user', 'tool')
             )
             and not exists (
-                select 1 from signals where message_id = messages.id and source = 'judge' and signals.state = 'active'
+                select 1 from signals where message_id = messages.id and source in ('judge', 'tool')
+                and signals.state = 'active'
             )
         """
         with self._database.read() as db:

@@ -189,14 +189,14 @@ class Messages:
             return [message_of(row) for row in db.query(query, {"head": head_id})]
 
     def branch_ids(self, head_id: int | None) -> list[int]:
-        """The ids of what the person and the assistant said on a branch, oldest first: what a long chat is paged by."""
+        """The ids of what was said on a branch, by tools too, oldest first: what a long chat is paged by."""
         query = """
             with recursive branch(id, parent_id, role, depth) as (
                 select id, parent_id, role, 0 from messages where id = :head
                 union all
                 select m.id, m.parent_id, m.role, depth + 1 from messages m join branch on m.id = branch.parent_id
             )
-            select id from branch where role in ('user', 'assistant') order by depth desc
+            select id from branch where role in ('user', 'assistant', 'tool') order by depth desc
         """
         with self._database.read() as db:
             return [int(row["id"]) for row in db.query(query, {"head": head_id})]

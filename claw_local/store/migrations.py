@@ -276,6 +276,49 @@ def m010_served(db: Database) -> None:
     db.execute("create index session_prints_message on session_prints (message_id)")
 
 
+def m011_tools(db: Database) -> None:
+    # `workspace`: the folder that the chat's tools may touch; empty: it has no tools. `always`: what the person allowed
+    # for the whole chat, as a JSON list. `toolset_id`: the tools a reply was told of.
+    chats = db.table("chats")
+    chats.add_column("workspace", str, not_null_default="")
+    chats.add_column("always", str, not_null_default="[]")
+    db.table("messages").add_column("toolset_id", int)
+    db.table("toolsets").create({"id": int, "specs": str}, pk="id", not_null={"specs"})
+    db.table("toolsets").create_index(["specs"], unique=True)
+    # One row for each call of a tool. `before`: what a written file held; null where it was not there, or was not
+    # written.
+    db.table("tool_calls").create(
+        {
+            "id": int,
+            "chat_id": int,
+            "reply_id": int,
+            "result_id": int,
+            "name": str,
+            "arguments": str,
+            "title": str,
+            "decision": str,
+            "state": str,
+            "score": int,
+            "path": str,
+            "before": bytes,
+            "after_sha256": str,
+            "workspace": str,
+            "created_at": str,
+        },
+        pk="id",
+        not_null={"chat_id", "reply_id", "result_id", "name", "arguments", "title", "decision", "state", "created_at"},
+        foreign_keys=[("chat_id", "chats", "id"), ("reply_id", "messages", "id"), ("result_id", "messages", "id")],
+    )
+    for column in ("chat_id", "reply_id", "result_id"):
+        db.table("tool_calls").create_index([column])
+
+
+def m012_steps(db: Database) -> None:
+    # Which step of its trajectory a sample was, from 0, and what it was worth there; null for a turn without tools.
+    db.table("samples").add_column("step", int)
+    db.table("samples").add_column("advantage", float)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_chats,
     m002_signals,
@@ -287,4 +330,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     m008_exams,
     m009_chat_adapter,
     m010_served,
+    m011_tools,
+    m012_steps,
 )

@@ -14,6 +14,8 @@ HintState = Literal["active", "consolidated", "dropped"]
 AdapterState = Literal["candidate", "active", "retired", "rejected", "forgotten"]
 RunState = Literal["running", "done", "failed", "stopped"]
 Split = Literal["train", "held-out"]
+ToolDecision = Literal["free", "once", "always", "no"]
+ToolState = Literal["done", "failed", "declined", "undone"]
 ExamQuestion = Literal["next", "follows"]
 
 
@@ -30,6 +32,8 @@ class Chat:
         deleted_at: since when it waits to be removed for good; empty if it does not.
         origin, origin_id: where an imported chat came from; empty for one begun here.
         adapter_id: the adapter it keeps to; None is the one in use, 0 the base model.
+        workspace: the folder its tools may touch; empty: it has no tools.
+        always: what the person allowed its tools for the whole chat.
     """
 
     id: int
@@ -47,6 +51,8 @@ class Chat:
     origin: str = ""
     origin_id: str = ""
     adapter_id: int | None = None
+    workspace: str = ""
+    always: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class StoredMessage:
         adapter_id: the adapter that wrote it; 0 is the base model.
         hint_ids: hints that were in the prompt.
         system: the system prompt it was written under.
+        toolset_id: the tools it was told of; 0 is none.
         learn: may it teach? What was written while learning was off may not.
         state: a reply is "streaming" while a live process writes it and "interrupted" if that process ended first.
     """
@@ -85,6 +92,39 @@ class StoredMessage:
     finish_reason: str = ""
     system: str = ""
     created_at: str = ""
+    toolset_id: int = 0
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of a tool, and what became of it.
+
+    Attributes:
+        reply_id: the message that called; result_id: the tool's message with what it returned.
+        arguments: as the model wrote them.
+        title: what it was to do, in a few words.
+        decision: "free" (it asks nobody), "once", "always" or "no".
+        state: "done", "failed", "declined" or "undone".
+        path, before, after_sha256: the file it wrote, what that held before (None: it was not there), and the hash of
+            what it held after; "" where nothing was written.
+        workspace: the folder it was called in.
+    """
+
+    id: int
+    chat_id: int
+    reply_id: int
+    result_id: int
+    name: str
+    arguments: dict[str, Any]
+    title: str
+    decision: ToolDecision
+    state: ToolState
+    score: int
+    path: str
+    before: bytes | None
+    after_sha256: str
+    workspace: str
+    created_at: str
 
 
 @dataclass(frozen=True)
@@ -149,13 +189,16 @@ class Hint:
 
 @dataclass(frozen=True)
 class SampleRecord:
-    """One assistant message that the trainer may use."""
+    """One assistant message that the trainer may use. `step`: which of its trajectory it was, from 0, and `advantage`
+    what it was worth there; None for a turn without tools."""
 
     message_id: int
     split: Split
     score: int | None
     hint: str
     times_used: int
+    step: int | None = None
+    advantage: float | None = None
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ def chat_of(row: dict[str, Any]) -> Chat:
             "learn": bool(row["learn"]),
             "archived": bool(row["archived"]),
             "sampling": json.loads(row["sampling"]),
+            "always": tuple(json.loads(row["always"] or "[]")),
         }
     )
 
@@ -78,4 +79,5 @@ def message_of(row: dict[str, Any]) -> StoredMessage:
         finish_reason=row["finish_reason"] or "",
         system=row["system"],
         created_at=row["created_at"],
+        toolset_id=row["toolset_id"] or 0,
     )

@@ -51,8 +51,8 @@ class Trees:
         moment = now()
         with self._database.write() as db:
             made = db.conn.execute(
-                "insert into chats (title, model, system, learn, archived, sampling, created_at, updated_at) "
-                "select ?, model, system, learn, 0, sampling, ?, ? from chats where id = ?",
+                "insert into chats (title, model, system, learn, archived, sampling, workspace, created_at, "
+                "updated_at) select ?, model, system, learn, 0, sampling, workspace, ?, ? from chats where id = ?",
                 (title, moment, moment, chat_id),
             ).lastrowid
             assert made is not None

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from ..adapters.registry import AdapterChoice
 from ..errors import UsageError
 from ..reply import Reply
-from .asking import Asking, SamplingChoice
+from .asking import Asking
 from .branches import Branches
+from .drafting import SamplingChoice
 
 
 class Comparing(Asking, Branches):

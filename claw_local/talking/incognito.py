@@ -54,6 +54,7 @@ class Incognito(Assistant):
     def close(self) -> None:
         """Forget the chats. The model stays open: it is the owner's."""
         self._judge.close()
+        self.tools.close()
         self.store.close()
 
     def incognito(self) -> Assistant:

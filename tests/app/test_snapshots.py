@@ -25,6 +25,7 @@ from tests.app import drawing
 from tests.app.driving import Until
 from tests.app.test_first_start import FoundHere
 from tests.app.test_learning_view import GATE
+from tests.app.test_tools import call, script
 
 KEPT = Path(__file__).parent / "snapshots"
 WRITE = os.environ.get("CLAW_LOCAL_SNAPSHOTS") == "write"
@@ -251,3 +252,29 @@ async def test_a_very_small_terminal(look: Any, lived: Any) -> None:
         await looks.pilot.press(*"short")
         await looks.take("chat")
         assert "short" in drawing.text(looks.app) and "welcome" in drawing.text(looks.app)
+
+
+async def test_tools(look: Any, scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claw_app.screens.approve.SETTLE_S", 0.0)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "shopping.md").write_text("# Saturday\n\n- milk\n- eggs\n- tea\n", "utf-8")
+    chat_id = scripted.tools.give(scripted.new_chat(title="Shopping").id, folder).id
+    new = "# Saturday\n\n- milk\n- bread\n- tea\n"
+    script(
+        scripted,
+        call("read", path="shopping.md"),
+        "I change one line. " + call("write", path="shopping.md", content=new),
+        "It says *bread* now.",
+    )
+    async with look(scripted, SMALL, chat_id) as looks:
+        app, press = looks.app, looks.pilot.press
+        app.main.composer.text = "Bread in place of eggs, please."
+        await press("enter")
+        await looks.until(lambda: "May it write" in drawing.text(app))
+        await looks.take("approve")
+        await press("y")
+        await looks.until(lambda: not app.main.sending)
+        await looks.take("tools")
+        await press("tab", "up", "up", "up", "enter")
+        await looks.take("tool-open")

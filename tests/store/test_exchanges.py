@@ -73,3 +73,20 @@ def test_what_stays_is_a_tree_in_which_people_and_assistant_take_turns(given_tre
         replies = {other.id for other in nodes if other.parent_id == identity}
         assert node.parent_id in change.gone or (replies and replies <= change.gone)
     assert change.empty == (bool(change.gone) and not kept)
+
+
+def test_what_a_tool_returned_goes_with_the_reply_that_called_it_and_the_steps_after_it() -> None:
+    nodes = [
+        Node(1, None, "user"),
+        Node(2, 1, "assistant"),
+        Node(3, 2, "tool"),
+        Node(4, 3, "tool"),
+        Node(5, 4, "assistant"),
+        Node(6, 5, "user"),
+        Node(7, 6, "assistant"),
+    ]
+    for chosen in ({2}, {3}):
+        change = cut(nodes, chosen)
+        assert {3, 4, 5} <= change.gone and not {6, 7} & change.gone
+    assert cut(nodes, {2}).gone == {1, 2, 3, 4, 5}
+    assert cut(nodes, {2}).joined == {6: None}

@@ -33,7 +33,8 @@ class Practice:
     def __init__(
         self, lessons: Sequence[Lesson], checks: Sequence[Check] | Rewards, sampling: Sampling, *, seed: int
     ) -> None:
-        self._lessons = list(lessons)
+        # A step of a task is no question by itself: what a fresh call would return is not known.
+        self._lessons = [lesson for lesson in lessons if lesson.turn.step is None]
         self._rewards = checks if isinstance(checks, Rewards) else Rewards(checks)
         self._random = np.random.default_rng(seed)
         self._progress = Progress(len(self._lessons))
@@ -123,7 +124,8 @@ def balanced(samples: Sequence[Sample], count: int) -> list[Sample]:
 
 
 def stored_samples(lessons: Sequence[Lesson]) -> list[Sample]:
-    """The judged replies themselves, as samples: hint and score, hint only, or score only."""
+    """The judged replies themselves, as samples: hint and score, hint only, or score only. Steps of a task with tools
+    have their advantage for a score."""
     samples = []
     for lesson in lessons:
         if lesson.variant:
@@ -131,7 +133,7 @@ def stored_samples(lessons: Sequence[Lesson]) -> list[Sample]:
         reply = lesson.turn.reply
         own_wish = bool(lesson.turn.hint or lesson.turn.demonstration)
         teacher = lesson.hinted_ids if own_wish else None
-        if not lesson.turn.score and teacher is None:
+        if not lesson.turn.reward and teacher is None:
             continue
         samples.append(
             Sample(
@@ -139,7 +141,7 @@ def stored_samples(lessons: Sequence[Lesson]) -> list[Sample]:
                 response_ids=reply.response_ids,
                 teacher_prompt_ids=teacher,
                 behaviour_logprobs=reply.logprobs if len(reply.logprobs) == len(reply.response_ids) else None,
-                score=float(lesson.turn.score) if lesson.turn.score else None,
+                score=float(lesson.turn.reward) if lesson.turn.reward else None,
                 message_id=reply.id,
             )
         )

@@ -111,7 +111,7 @@ def _run(
             "There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you."
         )
     for turn in everything:
-        store.samples.put(turn.reply.id, turn.split, turn.score, turn.hint)
+        store.samples.put(turn.reply.id, turn.split, turn.score, turn.hint, step=turn.step, advantage=turn.advantage)
     lasting = lasting_hints(store, engine, settings.memory.budget_tokens) if settings.memory.enabled else []
     hints = [hint.text for hint in lasting]
     liked = likes.likes_of(everything, hints, denied=likes.denied(store))

@@ -39,6 +39,7 @@ from .learning import LearningActions
 from .replies import ReplyActions
 from .talking import Talking
 from .typing import TypingActions
+from .working import WorkActions
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -58,6 +59,7 @@ ELSEWHERE = (
 
 class ChatScreen(
     Talking,
+    WorkActions,
     ChatActions,
     Drafts,
     ReplyActions,
@@ -88,9 +90,10 @@ class ChatScreen(
 
         signal: Signal
 
-    def __init__(self, chat_id: int | None = None) -> None:
+    def __init__(self, chat_id: int | None = None, workspace: str = "") -> None:
         super().__init__()
         self.chat_id = chat_id
+        self.first_workspace = workspace
         self.deleted = []
         self._visit = 0
         # Set once the first chat is shown; what is sent before that is shown at once and joins it.
@@ -159,6 +162,8 @@ class ChatScreen(
         home.on_judged(self._hear)
         try:
             await self.open_chat(self.chat_id)
+            if self.first_workspace:
+                await self.work_in(self.first_workspace)
         except Exception as error:  # Whatever it was: the person can still talk.
             self.claw.fail(error)
         self._ready.set()

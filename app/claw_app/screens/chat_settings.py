@@ -39,12 +39,14 @@ _NEVER = "An incognito chat never teaches."
 
 @dataclass(frozen=True)
 class Choices:
-    """What a chat does differently. Empty fields are as the settings say."""
+    """What a chat does differently. Empty fields are as the settings say. `workspace`: the folder its tools may touch,
+    which has a command of its own."""
 
     model: str = ""
     system: str = ""
     sampling: dict[str, Any] = field(default_factory=dict)
     learn: bool = True
+    workspace: str = ""
 
     def changes(self) -> dict[str, Any]:
         """For `Assistant.set_chat`."""
@@ -178,7 +180,7 @@ class ChatSettings(ModalScreen["Choices | None"]):
         other = self.query_one("#other-model", Input).value.strip()
         learn = self._now.learn if self._incognito else self.query_one(Switch).value
         model = other or str(self.query_one(Select).value)
-        self.dismiss(Choices(model, self.query_one(TextArea).text.strip(), sampling, learn))
+        self.dismiss(Choices(model, self.query_one(TextArea).text.strip(), sampling, learn, self._now.workspace))
 
 
 def number(name: str, text: str) -> float | int | None:

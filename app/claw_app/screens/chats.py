@@ -249,7 +249,7 @@ class ChatActions(Screen[None]):
             chat = await self.claw.quick(assistant.chat, chat_id)
             if chat is None:
                 return
-            now = Choices(chat.model, chat.system, chat.sampling, chat.learn)
+            now = Choices(chat.model, chat.system, chat.sampling, chat.learn, chat.workspace)
         else:
             now = self.pending or Choices("", assistant.settings.model.system, {}, True)
         chosen = await self.app.push_screen_wait(ChatSettings(assistant, now, incognito=self.incognito))

@@ -48,6 +48,12 @@ _MORE: dict[str, tuple[tuple[str, str], ...]] = {
         ("◂ 2/3 ▸", "The second of three versions; ← and → walk between them"),
         ("", "Tab to a reply to see who judged it, and why"),
     ),
+    "Tools": (
+        ("/workspace FOLDER", "From now on this chat may list, read and search there; writing and running ask first"),
+        ("y, a, n, w, Esc", "To what it asks: once, always in this chat, no, no and why, no and stop"),
+        ("Enter on ▸", "What a tool returned; again folds it"),
+        ("/undo", "Gives a file back what it held before"),
+    ),
     "Good to know": (
         ("in tmux", "Ctrl+B is tmux's own: press it twice, or - on the reply"),
         ("to select text", "Hold Shift while you drag, as in other full-screen programs"),

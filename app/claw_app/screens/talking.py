@@ -43,6 +43,8 @@ class Talking(Screen[None]):
         async def refresh_chats(self) -> None: ...
         async def refresh_status(self) -> None: ...
         def draft_came_back(self) -> None: ...
+        async def carry_on(self, assistant: Assistant, live: LiveReply) -> None: ...
+        def stop_tool(self) -> bool: ...
         def draft_was_sent(self, origin: int | None, chat_id: int, *, here: bool) -> None: ...
 
     live: LiveReply | None = None
@@ -85,6 +87,7 @@ class Talking(Screen[None]):
                 await self._failed(assistant, live, chat_id, chosen, question)
             else:
                 await self._ended(live)
+                await self.carry_on(assistant, live)
                 if chat_id is None and live.answer is not None and live.answer.finish_reason != "cancelled":
                     self.run_worker(self._write_title(assistant, live.answer.chat_id))
             self.claw.loaded = assistant.loaded
@@ -176,7 +179,7 @@ class Talking(Screen[None]):
             self.live.cancel()
             if self._live_bubble is not None and not self._live_bubble.raw:
                 self._live_bubble.wait_for("stopping")
-        elif not self.skip_first_steps():
+        elif not self.stop_tool() and not self.skip_first_steps():
             self.composer.focus()
 
     # A chat's name, in the model's words
@@ -205,6 +208,8 @@ def _begin(assistant: Assistant, text: str, chat_id: int | None, chosen: Choices
         return assistant.stream(text, chat=chat_id)
     chat = assistant.new_chat(model=chosen.model, system=chosen.system, sampling=chosen.sampling, learn=chosen.learn)
     try:
+        if chosen.workspace:
+            assistant.tools.give(chat.id, chosen.workspace)
         return assistant.stream(text, chat=chat.id)
     except BaseException:
         assistant.delete_chat(chat.id)

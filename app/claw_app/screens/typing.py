@@ -47,6 +47,7 @@ class TypingActions(Screen[None]):
         async def _turn(self, on: bool) -> None: ...
         async def refresh_chats(self) -> None: ...
         async def _search(self, words: str) -> None: ...
+        async def work_in(self, folder: str) -> None: ...
 
     def on_mount(self) -> None:
         self.call_after_refresh(lambda: self.run_worker(self._recall()))
@@ -127,6 +128,7 @@ class TypingActions(Screen[None]):
             "search_chats": self._search,
             "hint": self._hint_at_once,
             "toggle_learning": self._learn_as_said,
+            "workspace": self.work_in,
             "attach_file": lambda path: self._attach_file(path.strip('"'), ""),
             "app.toggle_theme": self._use_theme,
         }

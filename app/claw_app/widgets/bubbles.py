@@ -126,6 +126,8 @@ class Bubble(Vertical, can_focus=True):
         self._waiting_for = ""
         self._frame = 0
         self._ticker: Timer | None = None
+        # What only calls tools says nothing: the lines of the tools stand for it.
+        self.display = state != "called" or bool(self.raw.strip())
 
     def compose(self) -> ComposeResult:
         # Imported here: its parser would take a tenth of the time to the first paint, which has no message in it.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..text import count
 from .bubbles import Bubble, Question
+from .tool_use import ToolUse
 
 if TYPE_CHECKING:
     from claw_local.store import StoredMessage
@@ -13,20 +14,31 @@ if TYPE_CHECKING:
     from ..branch import Shown
 
 
-def drawn_message(shown: Shown) -> Question | Bubble:
+def drawn_message(shown: Shown) -> Question | Bubble | ToolUse:
     """The widget for a message."""
     message = shown.message
+    if message.role == "tool":
+        return ToolUse(
+            shown.call.title if shown.call else "a tool",
+            message.content,
+            state=shown.call.state if shown.call else "done",
+            message_id=message.id,
+        )
     if message.role == "user":
         return Question(message.content, message_id=message.id, versions=shown.versions)
-    state = "cut" if message.state == "done" and message.finish_reason == "length" else message.state
-    bubble = Bubble(message.content, message_id=message.id, state=state, detail=describe(message))
+    state: str = "cut" if message.state == "done" and message.finish_reason == "length" else message.state
+    if shown.said != message.content:
+        state = "called"
+    bubble = Bubble(shown.said, message_id=message.id, state=state, detail=describe(message))
     bubble.tell(shown.signals, shown.versions, shown.because)
     return bubble
 
 
-def tell(widget: Question | Bubble, shown: Shown) -> None:
+def tell(widget: Question | Bubble | ToolUse, shown: Shown) -> None:
     """What is known beside the text of a drawn message has changed."""
-    if isinstance(widget, Bubble):
+    if isinstance(widget, ToolUse):
+        widget.tell(shown.call.state if shown.call else "done")
+    elif isinstance(widget, Bubble):
         widget.tell(shown.signals, shown.versions, shown.because)
     else:
         widget.tell(shown.versions)

@@ -52,6 +52,8 @@ class TopBar(Horizontal):
             marks.append("own sampling")
         if own is not None and not own.learn and not incognito:
             marks.append("never teaches")
+        if own is not None and own.workspace:
+            marks.append(f"in {one_line(own.workspace.replace(chr(92), '/').rstrip('/').rsplit('/', 1)[-1])}/")
         self.query_one("#special", Static).update(Content(" · ".join(marks)))
 
     def set_learning(self, on: bool) -> None:

@@ -22,6 +22,7 @@ from textual.widgets import Static
 from ..text import count
 from .bubbles import Bubble, Notice, Question
 from .messages import drawn_message, tell
+from .tool_use import ToolUse
 from .welcome import Welcome
 
 if TYPE_CHECKING:
@@ -169,6 +170,12 @@ class Transcript(VerticalScroll, can_focus=False):
         """Put something below a message."""
         await self._list.mount(widget, after=message)
 
+    async def swap(self, widget: Widget, other: Widget) -> None:
+        """Put a message in the place of another."""
+        with self.app.batch_update():
+            await self._list.mount(other, after=widget)
+            await widget.remove()
+
     def before(self, widget: Widget) -> Question | Bubble | None:
         """The message above something."""
         place = self._list.children.index(widget)
@@ -181,10 +188,10 @@ class Transcript(VerticalScroll, can_focus=False):
 
     # Pages
 
-    def _messages(self) -> list[Question | Bubble]:
-        return [widget for widget in self._list.children if isinstance(widget, (Question, Bubble))]
+    def _messages(self) -> list[Question | Bubble | ToolUse]:
+        return [widget for widget in self._list.children if isinstance(widget, (Question, Bubble, ToolUse))]
 
-    def _find(self, message_id: int) -> Question | Bubble | None:
+    def _find(self, message_id: int) -> Question | Bubble | ToolUse | None:
         return next((widget for widget in self._messages() if widget.message_id == message_id), None)
 
     def _edge(self, last: bool) -> int | None:
@@ -359,10 +366,10 @@ class Transcript(VerticalScroll, can_focus=False):
 
     def step(self, by: int) -> None:
         """Move the focus from message to message; from elsewhere to the last reply."""
-        drawn, focused = self._messages(), self.screen.focused
+        drawn, focused = [widget for widget in self._messages() if widget.display], self.screen.focused
         if not drawn:
             return
-        if isinstance(focused, (Question, Bubble)) and focused in drawn:
+        if isinstance(focused, (Question, Bubble, ToolUse)) and focused in drawn:
             drawn[max(0, min(drawn.index(focused) + by, len(drawn) - 1))].focus()
         else:
-            (self.replies() or drawn)[-1].focus()
+            ([reply for reply in self.replies() if reply.display] or drawn)[-1].focus()

@@ -1,0 +1,130 @@
+"""`claw-local tools`: which there are, what they did, and taking it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import UsageError
+from . import complete
+from .common import JSON_OPTION, print_json, print_table, short
+
+if TYPE_CHECKING:
+    from ..store import ToolCall
+
+app = typer.Typer(help="What the assistant may do in a chat's workspace, and what it did.", no_args_is_help=True)
+CHAT = typer.Argument(..., help="The chat's id.", autocompletion=complete.chat_ids)
+
+
+@app.command("list")
+def show_all(
+    workspace: Path = typer.Option(Path(), "--workspace", help="The folder to work in."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """List the tools that a chat with a workspace has, those of MCP servers too."""
+    from ..paths import locate
+    from ..settings import load
+    from ..tools.toolbox import Toolbox, workspace_of
+
+    paths = locate()
+    box = Toolbox(workspace_of(workspace, paths), paths, load(paths).tools)
+    try:
+        specs, problems = box.specs, box.problems
+    finally:
+        box.close()
+    if json_output:
+        print_json({"workspace": str(box.workspace), "tools": specs, "problems": problems})
+        return
+    print_table([(spec.name, spec.description) for spec in specs])
+    for problem in problems:
+        typer.echo(problem, err=True)
+
+
+@app.command()
+def log(
+    chat: int | None = typer.Option(None, "--chat", help="Of this chat alone.", autocompletion=complete.chat_ids),
+    limit: int = typer.Option(50, "--limit", min=1, help="How many, the newest first."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """List what was called, who allowed it, and what came of it; newest first."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        calls = assistant.tools.log(chat, limit=limit)
+    if json_output:
+        print_json({"calls": [as_json(call) for call in calls]})
+        return
+    if not calls:
+        typer.echo("No tool was called yet. A chat gets tools with a workspace: claw-local chat --workspace FOLDER")
+        return
+    rows = [
+        (str(c.id), str(c.chat_id), c.created_at[:19], c.state, _ALLOWED[c.decision], short(c.title)) for c in calls
+    ]
+    print_table(rows, right={0, 1})
+
+
+@app.command()
+def undo(
+    chat: int = CHAT,
+    call: int | None = typer.Option(None, "--call", help="This call; its id stands in `tools log`. Else the newest."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """Give a file back what it held before it was written. What a command did cannot be undone."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        done = assistant.tools.undo(chat, call)
+    if json_output:
+        print_json({"undone": done})
+    else:
+        typer.echo(done)
+
+
+@app.command()
+def workspace(
+    chat: int = CHAT,
+    folder: Path | None = typer.Argument(None, help="The folder from now on; without it, says which it is."),
+    none: bool = typer.Option(False, "--none", help="Take the workspace away, and with it the chat's tools."),
+    json_output: bool = JSON_OPTION,
+) -> None:
+    """Say or change the one folder that a chat's tools may touch."""
+    if folder is not None and none:
+        raise UsageError("Name a folder or say --none, not both.")
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        if folder is not None:
+            record = assistant.tools.give(chat, folder)
+        else:
+            record = assistant.tools.take(chat) if none else assistant.chat(chat)
+    if json_output:
+        print_json({"chat_id": record.id, "workspace": record.workspace, "always": record.always})
+    elif record.workspace:
+        typer.echo(f"Chat {record.id} works in {record.workspace}")
+        for key in record.always:
+            typer.echo(f"  without asking: {key}")
+    else:
+        typer.echo(f"Chat {record.id} has no workspace, so it has no tools.")
+
+
+_ALLOWED = {"free": "asks nobody", "once": "allowed once", "always": "always allowed", "no": "declined"}
+
+
+def as_json(call: ToolCall) -> dict[str, Any]:
+    """A call as commands print it; not what a file held before."""
+    kept = (
+        "id",
+        "chat_id",
+        "reply_id",
+        "result_id",
+        "name",
+        "arguments",
+        "title",
+        "decision",
+        "state",
+        "score",
+        "path",
+    )
+    return {**{name: getattr(call, name) for name in kept}, "workspace": call.workspace, "created_at": call.created_at}

@@ -1,0 +1,78 @@
+"""Asking in a workspace: the replies, the calls between them, and asking the person about those that need it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import UsageError
+from ..reply import Answer, Reply
+from .common import harmless
+from .tools import as_json
+
+if TYPE_CHECKING:
+    from ..assistant import Assistant
+    from ..talking.working import Decision
+    from ..tools.base import Prepared
+
+ALLOWABLE = ("write", "append", "run")
+
+
+def allowed(names: Collection[str]) -> frozenset[str]:
+    """What --allow named. Raises UsageError: no tool asks under that name."""
+    for name in names:
+        if name not in ALLOWABLE and "__" not in name:
+            raise UsageError(
+                f"--allow takes {', '.join(ALLOWABLE)} or a tool of an MCP server, not {name}. "
+                "`claw-local tools list` shows the tools; the others ask nobody."
+            )
+    return frozenset(names)
+
+
+class Working:
+    """One question with tools. `answer`: the last reply; `calls`: what was done, as --json prints it."""
+
+    def __init__(self, assistant: Assistant, allow: frozenset[str]) -> None:
+        self.answer: Answer | None = None
+        self.calls: list[dict[str, Any]] = []
+        self._assistant, self._allow = assistant, allow
+
+    def run(self, text: str, *, quiet: bool, **options: Any) -> Answer:
+        """Work until a reply calls nothing. What is done meanwhile is told on the error output, unless `quiet`."""
+        for step in self._assistant.tools.work(text, self._approve, **options):
+            if isinstance(step, Reply):
+                try:
+                    self.answer = step.answer
+                except BaseException:
+                    step.close()
+                    raise
+            else:
+                self.calls.append({**as_json(step.record), "result": step.text})
+                if not quiet:
+                    mark = {"done": "·", "failed": "!", "declined": "–"}.get(step.record.state, "·")
+                    typer.echo(f"{mark} {harmless(step.record.title)}", err=True)
+        assert self.answer is not None
+        return self.answer
+
+    def _approve(self, prepared: Prepared) -> tuple[Decision, str]:
+        name = prepared.call.name
+        if name in self._allow:
+            return "once", ""
+        if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
+            typer.echo(f"{harmless(prepared.title)} was not allowed. To allow it: --allow {name}", err=True)
+            return "no", ""
+        typer.echo(f"\n{harmless(prepared.title)}\n{harmless(prepared.preview)}", err=True)
+        while True:
+            typer.echo("Allow it? y once, a always in this chat, n no, q no and stop: ", err=True, nl=False)
+            said = sys.stdin.readline()
+            chosen: Decision | None = {"y": "once", "a": "always", "n": "no", "q": "stop"}.get(said.strip().lower()[:1])  # type: ignore[assignment]
+            if not said:
+                return "stop", ""
+            if chosen in ("no", "stop"):
+                word = said.strip()[1:].strip(" ,:-")
+                return chosen, word
+            if chosen is not None:
+                return chosen, ""

@@ -1,0 +1,101 @@
+"""Which MCP servers there are: the file mcp.json beside settings.toml, in the form other programs use too."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..errors import SettingsError
+from ..settings import has_login
+
+FILE = "mcp.json"
+LARGEST = 1024 * 1024
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}\Z")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class McpServer(BaseModel):
+    """One server: a command to start, or an address that speaks streamable HTTP."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    command: str = ""
+    """A program that speaks MCP on its standard input and output."""
+    args: list[str] = Field(default_factory=list)
+    env: dict[str, str] = Field(default_factory=dict)
+    """Variables it gets beside the usual ones. ${NAME} stands for the value of a variable of yours."""
+    cwd: str = ""
+    """Where it starts. Empty: the workspace."""
+    url: str = ""
+    """Address of a server that runs already."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Sent with each request. ${NAME} stands for the value of a variable of yours: no key has to stand in the file."""
+    disabled: bool = False
+    timeout_s: float = Field(60.0, gt=0.0, le=3600.0)
+    """Longest that one call may take, in seconds."""
+    trusted: list[str] = Field(default_factory=list)
+    """Tools of it that need not ask; all others do."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> McpServer:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("it needs either a command or a url")
+        if self.url and (has_login(self.url) or not self.url.startswith(("http://", "https://"))):
+            raise ValueError("its url has to begin with http:// or https://, without a name or a password")
+        return self
+
+
+def read_servers(config: Path) -> dict[str, McpServer]:
+    """The servers of a settings folder, by name; none if there is no file.
+
+    Raises:
+        SettingsError: the file is no JSON, or a server in it cannot be; the message names both.
+    """
+    file = config / FILE
+    try:
+        if not file.exists():
+            return {}
+        if file.stat().st_size > LARGEST:
+            raise SettingsError(f"{file} is too large to be a list of servers. Mend it, or rename it.")
+        said = json.loads(file.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{file} cannot be read as JSON ({error}). Mend it, or rename it.") from error
+    listed = said.get("mcpServers") if isinstance(said, dict) else None
+    if not isinstance(listed, dict):
+        raise SettingsError(f'{file} has to look like {{"mcpServers": {{"NAME": {{"command": "…"}}}}}}. Mend it.')
+    servers = {}
+    for name, about in listed.items():
+        if not _NAME.match(name):
+            raise SettingsError(f"In {file}, {name!r} is no name: letters, digits, - and _, at most 32 of them.")
+        try:
+            server = McpServer.model_validate(about)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, (name, *first["loc"])))
+            raise SettingsError(
+                f"In {file}, {where}: {first['msg'].removeprefix('Value error, ')}. Mend it."
+            ) from error
+        if not server.disabled:
+            servers[name] = server
+    return servers
+
+
+def filled_in(values: dict[str, str], variables: Any = None) -> dict[str, str]:
+    """Values with ${NAME} replaced.
+
+    Raises:
+        SettingsError: a variable is not set.
+    """
+    there = os.environ if variables is None else variables
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in there:
+            raise SettingsError(f"{FILE} names the variable {found[1]}, which is not set. Set it, and start again.")
+        return str(there[found[1]])
+
+    return {name: _VARIABLE.sub(value, text) for name, text in values.items()}

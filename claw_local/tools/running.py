@@ -1,0 +1,176 @@
+"""Running a command in the workspace: no shell unless asked, bounded in time and output, with a clean environment.
+
+A command can do whatever its owner can: the folder is where it starts, not a wall around it. So it asks each time.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .arguments import Run, checked, spec_of
+from .base import Call, Prepared, Result, ToolError
+from .folder import Folder
+
+KEPT_HEAD = KEPT_TAIL = 32 * 1024
+"""Bytes of the output that are kept, at its beginning and at its end."""
+GRACE_S = 1.0
+"""How long a command may tidy up when it is stopped, and its children may hold on to its output."""
+_PASSED_ON = (
+    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE LC_* TZ TMPDIR TEMP TMP VIRTUAL_ENV CONDA_PREFIX JAVA_HOME GOPATH "
+    "CARGO_HOME RUSTUP_HOME XDG_*_HOME SYSTEMROOT WINDIR COMSPEC PATHEXT USERPROFILE HOMEDRIVE HOMEPATH APPDATA "
+    "LOCALAPPDATA PROGRAMFILES* PROGRAMDATA NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE"
+).split()
+"""Variables a command gets. All others stay away: keys and tokens live in them."""
+
+
+def environment(variables: Mapping[str, str], more: tuple[str, ...] = ()) -> dict[str, str]:
+    """What a command gets of these variables. `more`: names the person wants passed on, too; * stands for anything."""
+    wanted = (*_PASSED_ON, *more)
+    kept = {
+        name: value
+        for name, value in variables.items()
+        if any(fnmatch.fnmatchcase(name.upper(), pattern.upper()) for pattern in wanted)
+    }
+    return {**kept, "TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+
+
+@dataclass(frozen=True)
+class Running:
+    """run in one folder. `timeout_s`: longest that a command may take; `passed_on`: see `environment`."""
+
+    folder: Folder
+    timeout_s: float = 60.0
+    passed_on: tuple[str, ...] = ()
+
+    specs = (spec_of("run", Run),)
+
+    def prepare(self, call: Call) -> Prepared:
+        """What the call would do, with the command as it will be run. Raises ToolError."""
+        said = checked(Run, call)
+        if any(not letter.isprintable() and letter not in "\n\t" for letter in said.command):
+            raise ToolError("The command holds characters that cannot be shown, so nobody can agree to it.")
+        command: list[str] | str = said.command
+        # Windows takes a command line as it is, and each program reads it by itself.
+        if not said.shell and sys.platform != "win32":
+            try:
+                command = shlex.split(said.command)
+            except ValueError as error:
+                raise ToolError(f"The command cannot be read: {error}. Mend its quotes.") from error
+            if not command:
+                raise ToolError("There is no command. Name a program and its arguments.")
+        told = command if isinstance(command, str) else "\n".join(map(shlex.quote, command))
+        preview = f"{'through the shell:' if said.shell else 'without a shell:'}\n{told}\nin {self.folder.root}"
+
+        def perform(stop: threading.Event | None) -> Result:
+            return self._run(command, said.shell, stop)
+
+        title = f"run {' '.join(said.command.split())}"
+        return Prepared(call, title, preview, True, f"run{' shell' * said.shell}: {said.command}", perform)
+
+    def _run(self, command: list[str] | str, shell: bool, stop: threading.Event | None) -> Result:
+        with self.folder.at([]):
+            pass  # It is still there, and no link.
+        own_group: dict[str, object] = (
+            {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+            if sys.platform == "win32"
+            else {"start_new_session": True}
+        )
+        try:
+            process = subprocess.Popen(
+                command,
+                shell=shell,
+                cwd=self.folder.root,
+                env=environment(os.environ, self.passed_on),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                **own_group,  # type: ignore[call-overload]
+            )
+        except (OSError, ValueError) as error:
+            name = command.split()[0] if isinstance(command, str) else command[0]
+            raise ToolError(f"{name} cannot be run: {getattr(error, 'strerror', None) or error}.") from error
+        output = _Output(process)
+        ended = self._wait(process, stop)
+        # Whatever it left running goes with it.
+        _end(process)
+        text = output.text()
+        if ended:
+            return Result(
+                f"{text}\n[exit code: {process.returncode}]".lstrip("\n"), 1 if process.returncode == 0 else -1
+            )
+        if stop is not None and stop.is_set():
+            return Result(f"{text}\n[stopped by the person]".lstrip("\n"), 0)
+        return Result(f"{text}\n[timed out after {self.timeout_s:g} s, and was ended]".lstrip("\n"), -1)
+
+    def _wait(self, process: subprocess.Popen[bytes], stop: threading.Event | None) -> bool:
+        """Whether it came to its own end in time."""
+        until = time.monotonic() + self.timeout_s
+        while True:
+            try:
+                process.wait(0.05)
+                return True
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > until or (stop is not None and stop.is_set()):
+                    return False
+
+
+class _Output:
+    """Reads what a command says, and keeps the beginning and the end of it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._head, self._tail, self._total = bytearray(), bytearray(), 0
+        self._lock = threading.Lock()
+        self._stream = process.stdout
+        self._thread = threading.Thread(target=self._read, daemon=True, name="command output")
+        self._thread.start()
+
+    def _read(self) -> None:
+        assert self._stream is not None
+        with self._stream:
+            while chunk := os.read(self._stream.fileno(), 65536):
+                with self._lock:
+                    self._total += len(chunk)
+                    room = KEPT_HEAD - len(self._head)
+                    self._head += chunk[:room]
+                    self._tail = (self._tail + chunk[room:])[-KEPT_TAIL:]
+
+    def text(self) -> str:
+        self._thread.join(GRACE_S)
+        with self._lock:
+            missing = self._total - len(self._head) - len(self._tail)
+            between = f"\n[… {missing:,} bytes left out …]\n".encode() if missing else b""
+            said = (bytes(self._head) + between + bytes(self._tail)).decode("utf-8", "replace")
+        return "".join(c if c.isprintable() or c in "\n\t" else "" for c in said).rstrip()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command and all of its group: politely if it still runs, then for good."""
+    if sys.platform == "win32":
+        if process.poll() is None:
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)
+        process.wait()
+        return
+    if process.poll() is None:
+        _signal(process.pid, signal.SIGTERM)
+        try:
+            process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            pass
+    _signal(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(group: int, number: int) -> None:
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # None of it is left.

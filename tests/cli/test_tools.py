@@ -1,0 +1,114 @@
+"""The commands of tools: asking in a workspace, what was done, and taking it back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from claw_local import Assistant
+from claw_local.cli.main import app
+from claw_local.paths import Paths
+from claw_local.talking.working import kept
+from claw_local.tools.toolbox import OWN
+
+run = CliRunner()
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("milk\n", "utf-8")
+    return folder
+
+
+@pytest.fixture
+def chat_id(home: Paths, work: Path) -> int:
+    """A chat in which a tool wrote a file."""
+    with Assistant.open() as assistant:
+        chat = assistant.tools.give(assistant.new_chat(title="Work").id, work)
+        store = assistant.store
+        user = store.messages.add(chat.id, "user", "Write.", parent_id=None)
+        text = '<tool_call>{"name": "write", "arguments": {"path": "notes.txt", "content": "eggs\\n"}}</tool_call>'
+        reply = store.messages.add(chat.id, "assistant", text, parent_id=user, toolset_id=kept(store, OWN))
+        (call,) = assistant.tools.calls(reply)
+        assistant.tools.use(reply, assistant.tools.prepare(chat.id, call), "once")
+        return chat.id
+
+
+def test_what_was_done_is_listed_and_undone_once(home: Paths, work: Path, chat_id: int) -> None:
+    listed = run.invoke(app, ["tools", "log"])
+    assert "write notes.txt" in listed.output and "allowed once" in listed.output
+    (call,) = json.loads(run.invoke(app, ["tools", "log", "--json"]).output)["calls"]
+    assert (call["name"], call["state"], call["path"]) == ("write", "done", "notes.txt") and "before" not in call
+    undone = run.invoke(app, ["tools", "undo", str(chat_id), "--json"])
+    assert undone.exit_code == 0 and json.loads(undone.output) == {"undone": "notes.txt is as it was."}
+    assert (work / "notes.txt").read_text() == "milk\n"
+    again = run.invoke(app, ["tools", "undo", str(chat_id)])
+    assert again.exit_code == 2 and "nothing to undo" in again.output
+
+
+def test_a_file_changed_since_is_left_alone(home: Paths, work: Path, chat_id: int) -> None:
+    (work / "notes.txt").write_text("mine\n")
+    refused = run.invoke(app, ["tools", "undo", str(chat_id)])
+    assert refused.exit_code == 1 and "changed since" in refused.output
+    assert (work / "notes.txt").read_text() == "mine\n"
+
+
+def test_a_workspace_is_said_given_and_taken(home: Paths, work: Path, chat_id: int, tmp_path: Path) -> None:
+    assert str(work) in run.invoke(app, ["tools", "workspace", str(chat_id)]).output
+    other = tmp_path / "other"
+    other.mkdir()
+    given = run.invoke(app, ["tools", "workspace", str(chat_id), str(other), "--json"])
+    assert json.loads(given.output) == {"chat_id": chat_id, "workspace": str(other), "always": []}
+    assert "no tools" in run.invoke(app, ["tools", "workspace", str(chat_id), "--none"]).output
+    assert run.invoke(app, ["tools", "workspace", str(chat_id), str(other), "--none"]).exit_code == 2
+    gone = run.invoke(app, ["tools", "workspace", str(chat_id), str(tmp_path / "none")])
+    assert gone.exit_code == 2 and "There is no folder" in gone.output
+    assert run.invoke(app, ["tools", "workspace", "99"]).exit_code == 1
+
+
+def test_the_tools_there_are(home: Paths, work: Path) -> None:
+    told = json.loads(run.invoke(app, ["tools", "list", "--workspace", str(work), "--json"]).output)
+    assert [tool["name"] for tool in told["tools"]] == ["list", "read", "search", "write", "append", "run"]
+    assert run.invoke(app, ["tools", "list", "--workspace", "/"]).exit_code == 2
+
+
+def test_asking_in_a_workspace_refuses_what_was_not_allowed_and_says_how(home: Paths, work: Path) -> None:
+    asked = [
+        "ask",
+        "--workspace",
+        str(work),
+        "--must-call",
+        "--max-tokens",
+        "60",
+        "--temperature",
+        "0",
+        "Write the word eggs into notes.txt",
+        "--json",
+    ]
+    done = run.invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["tools"] and all(call["decision"] in ("free", "no") for call in told["tools"])
+    assert (work / "notes.txt").read_text() == "milk\n"
+    for call in told["tools"]:
+        if call["decision"] == "no":
+            assert f"--allow {call['name']}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--allow", "fly", "x"], "--allow takes"),
+        (["--allow", "write", "x"], "go with a workspace"),
+        (["--must-call", "x"], "go with a workspace"),
+        (["--workspace", "/", "x"], "whole disk"),
+    ],
+)
+def test_wrong_use_is_one_sentence(home: Paths, options: list[str], said: str) -> None:
+    wrong = run.invoke(app, ["ask", *options])
+    assert wrong.exit_code == 2 and said in wrong.output and "Traceback" not in wrong.output

@@ -1,0 +1,163 @@
+"""What the tools in a folder do when nobody attacks them: looking, writing with a diff, running."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from claw_local.tools.base import cut_middle
+from claw_local.tools.running import environment
+from tests.tools.conftest import Tried
+
+PYTHON = sys.executable
+
+
+def test_listing_says_what_is_there(tried: Tried) -> None:
+    assert tried("list").text == "a.txt  14 bytes\nsub/"
+    assert tried("list", depth=2).text == "a.txt  14 bytes\nsub/\nsub/b.txt  5 bytes"
+    assert tried("list", path="sub").text == "b.txt  5 bytes"
+    assert "no none in the workspace" in tried("list", path="none").text
+
+
+def test_reading_goes_by_lines(tried: Tried, root: Path) -> None:
+    assert tried("read", path="a.txt").text == "one\ntwo\nthree"
+    assert tried("read", path="a.txt", start=2, lines=1).text == "[lines 2 to 2 of 3]\ntwo"
+    assert "3 lines only" in tried("read", path="a.txt", start=9).text
+    (root / "empty").write_text("")
+    assert tried("read", path="empty").text == "(empty is empty)"
+    assert "path" in tried("read").text
+
+
+def test_searching_finds_lines_in_any_case_and_by_name(tried: Tried, root: Path) -> None:
+    (root / "sub" / "c.py").write_text("Deep = 1\n")
+    assert tried("search", text="DEEP").text == "sub/b.txt:1: deep\nsub/c.py:1: Deep = 1"
+    assert tried("search", text="deep", files="*.py").text == "sub/c.py:1: Deep = 1"
+    assert tried("search", text="two", path="a.txt").text == "a.txt:2: two"
+    (root / "many.txt").write_text("x\n" * 500)
+    assert "the first 60 only" in tried("search", text="x").text
+
+
+def test_writing_shows_a_diff_first_and_keeps_the_mode(tried: Tried, root: Path) -> None:
+    (root / "a.txt").chmod(0o640)
+    prepared = tried.prepare("write", path="a.txt", content="one\n2\nthree\n")
+    assert prepared.asks and prepared.title == "write a.txt"
+    assert prepared.preview == "--- a.txt\n+++ a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+    assert (root / "a.txt").read_text() == "one\ntwo\nthree\n", "nothing happens before it is allowed"
+    assert tried.box.perform(prepared).text == "wrote a.txt: 12 bytes"
+    assert (root / "a.txt").read_text() == "one\n2\nthree\n"
+    if sys.platform != "win32":
+        assert (root / "a.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_new_file_gets_its_folders_and_is_called_new(tried: Tried, root: Path) -> None:
+    prepared = tried.prepare("write", path="x/y/new.txt", content="hello")
+    assert prepared.title == "write x/y/new.txt (a new file)"
+    assert "--- nothing\n+++ x/y/new.txt" in prepared.preview and "+hello\n\\ No newline" in prepared.preview
+    assert not (root / "x").exists()
+    tried.box.perform(prepared)
+    assert (root / "x" / "y" / "new.txt").read_text() == "hello"
+
+
+def test_appending_begins_a_line_of_its_own(tried: Tried, root: Path) -> None:
+    (root / "a.txt").write_bytes(b"one\r\ntwo")
+    tried("append", path="a.txt", content="three\n")
+    assert (root / "a.txt").read_bytes() == b"one\r\ntwo\r\nthree\n"
+
+
+def test_what_changed_since_the_diff_was_shown_is_not_written_over(tried: Tried, root: Path) -> None:
+    prepared = tried.prepare("write", path="a.txt", content="mine\n")
+    (root / "a.txt").write_text("theirs\n")
+    assert "has changed since" in tried.box.perform(prepared).text
+    assert (root / "a.txt").read_text() == "theirs\n"
+
+
+def test_what_is_so_already_asks_nothing(tried: Tried) -> None:
+    prepared = tried.prepare("write", path="a.txt", content="one\ntwo\nthree\n")
+    assert not prepared.asks and "so already" in tried.box.perform(prepared).text
+
+
+def test_a_diff_moves_no_terminal(tried: Tried) -> None:
+    preview = tried.prepare("write", path="evil.txt", content="\x1b[2J\x1b]0;title\x07 \u202eabc\n").preview
+    assert "\x1b" not in preview and "\x07" not in preview and "\u202e" not in preview
+
+
+def test_a_command_runs_in_the_folder_and_its_status_is_the_verdict(tried: Tried) -> None:
+    result = tried("run", command=f'"{PYTHON}" -c "import os; print(sorted(os.listdir()))"')
+    assert result.text == "['a.txt', 'sub']\n[exit code: 0]" and result.score == 1
+    failed = tried("run", command=f'"{PYTHON}" -c "raise SystemExit(3)"')
+    assert failed.text == "[exit code: 3]" and failed.score == -1
+    assert "cannot be run" in tried("run", command="no-such-program-anywhere").text
+    assert "quotes" in tried("run", command="echo 'half").text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_there_is_no_shell_unless_asked(tried: Tried) -> None:
+    assert tried("run", command="echo $HOME | cat").text == "$HOME | cat\n[exit code: 0]"
+    assert tried("run", command="echo a | tr a b", shell=True).text == "b\n[exit code: 0]"
+    assert tried.prepare("run", command="echo 'a b' c").preview.startswith("without a shell:\necho\n'a b'\nc\nin ")
+    assert tried.prepare("run", command="rm x", shell=True).preview.startswith("through the shell:\nrm x\n")
+    assert "cannot be shown" in tried("run", command="echo \u202e").text
+
+
+def test_a_command_that_takes_too_long_ends_with_all_it_started(tried: Tried, root: Path) -> None:
+    child = (
+        "import subprocess, sys, time\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "print(p.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    (root / "child.py").write_text(child)
+    object.__setattr__(tried.box._by_name["run"], "timeout_s", 1.0)
+    began = time.monotonic()
+    result = tried("run", command=f'"{PYTHON}" child.py')
+    assert time.monotonic() - began < 10
+    assert "timed out" in result.text and result.score == -1
+    grandchild = int(result.text.split()[0])
+    until = time.monotonic() + 5
+    while psutil.pid_exists(grandchild) and psutil.Process(grandchild).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < until, "what it started is still there"
+        time.sleep(0.05)
+
+
+def test_the_person_can_stop_a_command(tried: Tried) -> None:
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    prepared = tried.prepare("run", command=f'"{PYTHON}" -c "import time; time.sleep(60)"')
+    began = time.monotonic()
+    assert "stopped by the person" in tried.box.perform(prepared, stop).text
+    assert time.monotonic() - began < 5
+
+
+def test_output_without_end_keeps_its_beginning_and_its_end(tried: Tried) -> None:
+    program = "import sys; sys.stdout.write('BEGIN' + 'x' * 3000000 + 'END')"
+    text = tried("run", command=f'"{PYTHON}" -c "{program}"').text
+    assert text.startswith("BEGIN") and text.endswith("END\n[exit code: 0]") and len(text) < 7000
+
+
+def test_secrets_stay_out_of_the_environment(tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "CLAW_LOCAL_OPENAI_KEY"):
+        monkeypatch.setenv(name, "hidden-value")
+    result = tried("run", command=f'"{PYTHON}" -c "import os; print(dict(os.environ))"')
+    assert "hidden-value" not in result.text and "PATH" in result.text
+    assert environment({"MY_FLAG": "1", "OTHER": "2"}, ("MY_*",)).get("MY_FLAG") == "1"
+    assert "OTHER" not in environment({"OTHER": "2"})
+
+
+def test_nothing_can_be_read_from_the_terminal_by_a_command(tried: Tried) -> None:
+    assert tried("run", command=f'"{PYTHON}" -c "import sys; print(repr(sys.stdin.read()))"').text.startswith("''")
+
+
+def test_a_long_text_loses_its_middle() -> None:
+    assert cut_middle("abc", 10) == "abc"
+    assert cut_middle("a" * 50 + "z" * 50, 20) == "a" * 10 + "\n[… 80 characters left out …]\n" + "z" * 10
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_said_to_be_so(tried: Tried, root: Path) -> None:
+    (root / "a.txt").chmod(0)
+    assert "cannot be used" in tried("read", path="a.txt").text

@@ -1,0 +1,166 @@
+"""MCP servers in processes of their own, over their standard input and over HTTP."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claw_local.errors import SettingsError
+from claw_local.paths import Paths
+from claw_local.settings import ToolsSettings
+from claw_local.tools.base import Call, Result
+from claw_local.tools.mcp_settings import filled_in, read_servers
+from claw_local.tools.toolbox import Toolbox
+
+pytest.importorskip("mcp")
+SERVER = Path(__file__).parent / "small_mcp_server.py"
+LOCAL = {"command": sys.executable, "args": [str(SERVER)], "env": {"CHOSEN": "yes"}, "timeout_s": 3, "trusted": ["add"]}
+
+
+def write(config: Path, servers: dict[str, Any]) -> None:
+    config.mkdir(exist_ok=True)
+    (config / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+
+
+def box_with(tmp_path: Path, servers: dict[str, Any]) -> Toolbox:
+    work, home = tmp_path / "work", tmp_path / "home"
+    work.mkdir(exist_ok=True)
+    write(home, servers)
+    return Toolbox(work, Paths(data=home, config=home), ToolsSettings())
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toolbox]:
+    broken = {"command": "no-such-program-anywhere"}
+    made = box_with(
+        tmp_path_factory.mktemp("mcp"), {"small": LOCAL, "broken": broken, "off": {**LOCAL, "disabled": True}}
+    )
+    yield made
+    made.close()
+
+
+def call(box: Toolbox, name: str, **arguments: object) -> Result:
+    return box.perform(box.prepare(Call(name, dict(arguments))))
+
+
+def test_tools_are_named_after_their_server_and_stand_beside_the_own_ones(box: Toolbox) -> None:
+    names = [spec.name for spec in box.specs]
+    assert names[:3] == ["list", "read", "search"]
+    assert {"small__add", "small__where", "small__fail", "small__slow"} <= set(names)
+    add = next(spec for spec in box.specs if spec.name == "small__add")
+    assert add.description == "Add two numbers." and set(json.loads(add.parameters)["required"]) == {"a", "b"}
+    assert not any(name.startswith("off__") for name in names)
+
+
+def test_a_server_that_does_not_start_is_said_and_the_others_work(box: Toolbox) -> None:
+    (problem,) = box.problems
+    assert "MCP server broken could not be used" in problem and "mcp.json" in problem
+
+
+def test_calls_ask_unless_their_tool_is_trusted(box: Toolbox) -> None:
+    prepared = box.prepare(Call("small__where", {}))
+    assert prepared.asks and prepared.key == "small__where" and "where of the MCP server small" in prepared.preview
+    assert not box.prepare(Call("small__add", {"a": 1, "b": 2})).asks
+    assert call(box, "small__add", a=20, b=22).text == "42"
+
+
+def test_a_server_starts_in_the_workspace_without_the_secrets_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "hidden")
+    made = box_with(tmp_path, {"small": LOCAL})
+    try:
+        said = call(made, "small__where").text
+        assert said.startswith(str(tmp_path / "work")) and "CHOSEN" in said and "OPENAI_API_KEY" not in said
+        assert call(made, "small__die").score == -1
+        gone = call(made, "small__add", a=1, b=2)
+        assert gone.score == -1 and gone.text.startswith("error: ")
+    finally:
+        made.close()
+
+
+def test_what_fails_there_is_a_failure_here_and_what_is_said_is_bounded(box: Toolbox) -> None:
+    failed = call(box, "small__fail")
+    assert failed.score == -1 and "fail" in failed.text
+    assert call(box, "small__add", a="one").score == -1
+    assert len(call(box, "small__wish").text) < 6200
+
+
+def test_a_call_that_takes_too_long_is_given_up_and_can_be_stopped(box: Toolbox) -> None:
+    began = time.monotonic()
+    late = call(box, "small__slow")
+    assert late.score == -1 and time.monotonic() - began < 8
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    began = time.monotonic()
+    assert "stopped" in box.perform(box.prepare(Call("small__slow", {})), stop).text
+    assert time.monotonic() - began < 2
+
+
+def test_a_server_at_an_address_is_spoken_to_over_http(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running = subprocess.Popen(
+        [sys.executable, str(SERVER), str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        until = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 0.2).close()
+                break
+            except OSError:
+                assert running.poll() is None and time.monotonic() < until
+                time.sleep(0.1)
+        made = box_with(tmp_path, {"far": {"url": f"http://127.0.0.1:{port}/mcp", "timeout_s": 10}})
+        try:
+            assert made.problems == [] and call(made, "far__add", a=1, b=2).text == "3"
+        finally:
+            made.close()
+    finally:
+        running.terminate()
+        running.wait()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "JSON"),
+        ("[]", "has to look like"),
+        ('{"mcpServers": {"a b": {"command": "x"}}}', "no name"),
+        ('{"mcpServers": {"a": {}}}', "either a command or a url"),
+        ('{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}', "either a command or a url"),
+        ('{"mcpServers": {"a": {"url": "http://me:secret@host"}}}', "without a name or a password"),
+        ('{"mcpServers": {"a": {"url": "file:///x"}}}', "http"),
+        ('{"mcpServers": {"a": {"command": "x", "timeout_s": 0}}}', "a.timeout_s"),
+    ],
+)
+def test_a_file_that_cannot_be_names_itself_and_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "mcp.json").write_text(text)
+    with pytest.raises(SettingsError, match=r"mcp\.json") as found:
+        read_servers(tmp_path)
+    assert said in str(found.value) and "secret" not in str(found.value)
+
+
+def test_no_file_is_no_server_and_keys_come_from_the_environment(tmp_path: Path) -> None:
+    assert read_servers(tmp_path) == {}
+    assert filled_in({"Authorization": "Bearer ${TOKEN}"}, {"TOKEN": "t"}) == {"Authorization": "Bearer t"}
+    with pytest.raises(SettingsError, match="TOKEN, which is not set"):
+        filled_in({"Authorization": "Bearer ${TOKEN}"}, {})
+
+
+def test_a_broken_file_leaves_the_workspace_its_own_tools(tmp_path: Path) -> None:
+    made = box_with(tmp_path, {})
+    (tmp_path / "home" / "mcp.json").write_text("{")
+    assert [spec.name for spec in made.specs] == ["list", "read", "search", "write", "append", "run"]
+    assert "mcp.json" in made.problems[0]
