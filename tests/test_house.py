@@ -33,6 +33,7 @@ LAYERS = {
     "assistant": 4,
     "bench": 5,
     "doctor": 5,
+    "installed": 1,
     "cli": 5,
 }
 """Each part of claw_local may import parts of its own layer and of lower ones."""

@@ -26,6 +26,7 @@ from . import (
     learn,
     merging,
     models,
+    uninstall,
 )
 from .common import harmless
 
@@ -87,6 +88,7 @@ app.command("restore")(backup.restore)
 adapters.app.command("merge")(merging.merge)
 app.command("doctor")(doctor.doctor)
 app.command("bench")(bench.bench)
+app.command("uninstall")(uninstall.uninstall)
 
 
 def _show_version(wanted: bool) -> None:
