@@ -25,7 +25,7 @@ OUR_FOLDERS = ("adapters", "models", "backups", "runs", "themes")
 
 @dataclass(frozen=True)
 class Piece:
-    """One thing outside the package. `kind`: what it is, in words. `line`: a line in a file that is not ours; else ""."""
+    """One thing outside the package. `kind`: what it is. `line`: a line in a file that is not ours; else ""."""
 
     kind: str
     path: Path
@@ -42,7 +42,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Data:
-    """What is kept for the person. `entries`: files and folders of ours. `others`: what lies beside them and is not ours."""
+    """What is kept for the person. `entries`: ours, in these folders. `others`: what lies beside them."""
 
     folders: tuple[Path, ...]
     entries: tuple[Path, ...]

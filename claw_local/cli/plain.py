@@ -165,9 +165,7 @@ class Talk:
     def _help(self, _: str) -> None:
         for name, about in COMMANDS.items():
             print(f"/{name}: {about}.")
-        print(
-            "A line that ends with a backslash goes on in the next one. Two slashes send a message that begins with one."
-        )
+        print("A line that ends with a backslash goes on in the next one. Two slashes send a message with one.")
 
     def _new(self, _: str) -> None:
         self._chat_id = self._last = None

@@ -1,4 +1,4 @@
-"""Whether `claw-local chat` talks line by line. Asked before the first paint, so it must never import what takes time."""
+"""Whether `claw-local chat` talks line by line. Asked before the first paint: it must never import what takes time."""
 
 from __future__ import annotations
 

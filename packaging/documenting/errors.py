@@ -1,7 +1,8 @@
 """Every sentence with which the program says that something went wrong, read from its source.
 
-Counted as such are texts given to an exception that this project defines or to ValueError, to `typer.echo(…, err=True)`,
-and to a notice of the app that is a warning or an error. What a sentence fills in (a file, a number) stands as "…".
+Counted as such are texts given to an exception that this project defines or to ValueError, to `typer.echo(…,
+err=True)`, and to a notice of the app that is a warning or an error. What a sentence fills in (a file, a number)
+stands as "…".
 """
 
 from __future__ import annotations
@@ -146,14 +147,20 @@ def sayings(source: _Source | None = None) -> Iterator[tuple[Path, ast.Call, str
             if not isinstance(node, ast.Call) or not node.args:
                 continue
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            keywords = {keyword.arg: keyword.value for keyword in node.keywords}
             if name in source.errors:
                 yield file, node, name, node.args[0]
-            elif name == "echo" and isinstance(at := keywords.get("err"), ast.Constant) and at.value is True:
+            elif _is_warning(name, node):
                 yield file, node, "", node.args[0]
-            elif name in ("say", "notify") and isinstance(at := keywords.get("severity"), ast.Constant):
-                if at.value in ("error", "warning"):
-                    yield file, node, "", node.args[0]
+
+
+def _is_warning(name: str, call: ast.Call) -> bool:
+    """Whether a call says something on standard error, or as a notice that is a warning or an error."""
+    keywords = {
+        keyword.arg: keyword.value.value for keyword in call.keywords if isinstance(keyword.value, ast.Constant)
+    }
+    if name == "echo":
+        return keywords.get("err") is True
+    return name in ("say", "notify") and keywords.get("severity") in ("error", "warning")
 
 
 def collect() -> list[Said]:
@@ -189,9 +196,10 @@ def as_markdown() -> str:
     lines = [
         "# Error messages",
         "",
-        f"What the program may say when something does not go, by part; {GAP} stands for what it fills in. Most messages hold",
-        "their own remedy. Search for the words you see, at the top of this page. Where that does not help: `claw-local doctor`,",
-        "then [troubleshooting](troubleshooting.md). This page is made from the program's source.",
+        f"What the program may say when something does not go, by part; {GAP} stands for what it fills in.",
+        "Most messages hold their own remedy. Search for the words you see, at the top of this page.",
+        "Where that does not help: `claw-local doctor`, then [troubleshooting](troubleshooting.md). This page is made",
+        "from the program's source.",
     ]
     written = remedies()
     for area, group in itertools.groupby(collect(), lambda said: said.area):

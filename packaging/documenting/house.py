@@ -124,17 +124,19 @@ def as_svg(drawn: Mapping[str, set[str]]) -> str:
     for part, other in _needed(drawn):
         (x1, y1), (x2, y2) = placed[part], placed[other]
         x1, x2 = x1 + _BOX_WIDTH / 2, x2 + _BOX_WIDTH / 2
+        top, bottom = y1 + _BOX_HEIGHT, y2
         if y1 == y2:
-            path = f"M{x1:.0f} {y1 + _BOX_HEIGHT:.0f}Q{(x1 + x2) / 2:.0f} {y1 + _BOX_HEIGHT + 26:.0f} {x2:.0f} {y2 + _BOX_HEIGHT:.0f}"
+            low, middle = top + 26, (x1 + x2) / 2
+            path = f"M{x1:.0f} {top:.0f}Q{middle:.0f} {low:.0f} {x2:.0f} {top:.0f}"
         else:
-            top, bottom = y1 + _BOX_HEIGHT, y2
             path = f"M{x1:.0f} {top:.0f}C{x1:.0f} {top + 30:.0f} {x2:.0f} {bottom - 30:.0f} {x2:.0f} {bottom:.0f}"
         lines.append(f'<path d="{path}" fill="none" stroke="currentColor" opacity="0.55" marker-end="url(#tip)"/>')
     for part, (x, y) in placed.items():
         lines.append(
             f'<rect x="{x:.0f}" y="{y:.0f}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6" '
             'fill="var(--md-default-bg-color, #fff)" stroke="currentColor"/>'
-            f'<text x="{x + _BOX_WIDTH / 2:.0f}" y="{y + 19:.0f}" text-anchor="middle" fill="currentColor">{escape(part)}</text>'
+            f'<text x="{x + _BOX_WIDTH / 2:.0f}" y="{y + 19:.0f}" text-anchor="middle" fill="currentColor">'
+            f"{escape(part)}</text>"
         )
     return "\n".join([*lines, "</svg>"])
 

@@ -55,7 +55,7 @@ def packages() -> list[Package]:
 
 
 def licence_of(about: Any) -> str:
-    """The licence as a package's metadata tells it: an SPDX expression, classifiers, or a short text; else "not told"."""
+    """The licence as a package's metadata tells it: an expression, classifiers, or a short text; else "not told"."""
     told = about.get("License-Expression") or ""
     if not told:
         classifiers = [value.removeprefix(_CLASSIFIER) for value in about.get_all("Classifier") or []]
@@ -84,12 +84,12 @@ def as_markdown() -> str:
     lines = [
         "# Third-party notices",
         "",
-        "claw-local itself is Apache-2.0. It is built on the packages below, each with its own",
+        "claw-local itself is Apache-2.0. It is built on the packages below, each with its own licence; what they build",
+        "on in turn comes with its own notices, in the environment it is installed in. Made from the metadata of the",
+        "installed packages.",
+        "",
+        _BUNDLED,
     ]
-    lines += [
-        "licence; what they build on in turn comes with its own notices, in the environment it is installed in. Made from the"
-    ]
-    lines += ["metadata of the installed packages.", "", _BUNDLED]
     for extra in dict.fromkeys(package.extra for package in packages()):
         lines += [
             f"## {f'With the extra `{extra}`' if extra else 'Always'}",

@@ -19,10 +19,11 @@ def as_markdown() -> str:
     lines = [
         "# Settings",
         "",
-        "They stand in `settings.toml`; `claw-local config path` says where that is. `claw-local config set KEY VALUE` changes",
-        "one and keeps the file's comments, `config edit` opens it in your editor, `config list --changed` shows what differs from",
-        "the defaults. A variable such as `CLAW_LOCAL_MODEL__PATH` sets one for a single call, and goes before the file. What you",
-        "change holds for programs that are started from then on. This page is made from the program.",
+        "They stand in `settings.toml`; `claw-local config path` says where that is. `claw-local config set KEY VALUE`",
+        "changes one and keeps the file's comments, `config edit` opens it in your editor, and `config list --changed`",
+        "shows what differs from the defaults. A variable such as `CLAW_LOCAL_MODEL__PATH` sets one for a single call,",
+        "and goes before the file. What you change holds for programs that are started from then on. This page is made",
+        "from the program.",
         "",
     ]
     listed = settings_file.listing(nowhere)
@@ -33,7 +34,8 @@ def as_markdown() -> str:
             default = settings_file.shown(setting.default)
             lines += [f"### {setting.key}", "", _safe(" ".join(setting.doc.split())), ""]
             lines += [
-                f"Default: `{default}`. It takes {_safe(setting.allowed or 'a value')}. Variable: `{setting.variable}`.",
+                f"Default: `{default}`. It takes {_safe(setting.allowed or 'a value')}. Variable: "
+                f"`{setting.variable}`.",
                 "",
             ]
     return "\n".join(lines)
