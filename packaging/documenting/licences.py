@@ -84,9 +84,9 @@ def as_markdown() -> str:
     lines = [
         "# Third-party notices",
         "",
-        "claw-local itself is Apache-2.0. It is built on the packages below, each with its own licence; what they build",
-        "on in turn comes with its own notices, in the environment it is installed in. Made from the metadata of the",
-        "installed packages.",
+        "claw-local itself is Apache-2.0. It is built on the packages below, each with its own licence. What",
+        "they build on comes with its own notices, in the environment it is installed in. Made from the metadata of",
+        "the installed packages.",
         "",
         _BUNDLED,
     ]
