@@ -14,7 +14,7 @@ _TEXTS = ("foreground", "quiet", "primary", "secondary", "accent", "success", "w
 _GROUNDS = ("background", "surface", "panel")
 
 
-def keys() -> str:
+def app_keys() -> str:
     """The app's keys and slash commands, by group."""
     from claw_app.commands import GROUPS, key_names
 
@@ -92,7 +92,7 @@ def schema() -> str:
 MARKERS: dict[str, Callable[[], str]] = {
     "map": house.drawn,
     "parts": house.listed,
-    "keys": keys,
+    "keys": app_keys,
     "plain": plain,
     "contrast": contrast,
     "schema": schema,
