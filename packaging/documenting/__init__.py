@@ -9,6 +9,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PARENTS = {"claw_local": ROOT, "claw_app": ROOT / "app", "claw_trainer": ROOT / "trainer"}
 """The packages, and the folder each lies in."""
 
-for _parent in PARENTS.values():
-    if str(_parent) not in sys.path:
-        sys.path.append(str(_parent))
+
+def reach_packages() -> None:
+    """Make the packages importable from the source, also where they are not installed."""
+    for parent in PARENTS.values():
+        if str(parent) not in sys.path:
+            sys.path.append(str(parent))
+
+
+reach_packages()

@@ -8,6 +8,7 @@ stands as "…".
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from .commands import _safe
 
 GAP = "…"
 MOST_VARIANTS = 64
+LEAST_WORDS = 2
 AREAS = {
     "claw_app": "The app",
     "claw_trainer": "The trainer",
@@ -94,6 +96,8 @@ class _Source:
             case ast.FormattedValue(value=ast.Name(id=name)) if name.lstrip("_").isupper():
                 # What is filled in is a gap; a part of the sentence that is kept in a constant is not.
                 return self._of_name(name, file, depth) or [GAP]
+            case ast.FormattedValue(value=ast.IfExp() | ast.BoolOp() as choice):
+                return self.variants(choice, file, depth + 1)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return _joined([self.variants(left, file, depth), self.variants(right, file, depth)])
             case ast.IfExp(body=one, orelse=other):
@@ -163,19 +167,29 @@ def _is_warning(name: str, call: ast.Call) -> bool:
     return name in ("say", "notify") and keywords.get("severity") in ("error", "warning")
 
 
-def collect() -> list[Said]:
+@functools.cache
+def collect() -> tuple[Said, ...]:
     """Every sentence once, in the order of areas and texts."""
     source = _source()
     found: dict[tuple[str, str], Said] = {}
     for file, call, kind, expression in sayings(source):
-        for text in source.variants(expression, file):
-            told = " ".join(text.split())
-            if len([word for word in told.replace(GAP, " ").split() if word[0].isalpha()]) < 2:
-                continue
-            area = _area(file)
-            said = Said(told, area, kind, file.relative_to(ROOT).as_posix(), call.lineno)
-            found.setdefault((area, told), said)
-    return sorted(found.values(), key=lambda said: (said.area, said.text.lstrip(f"{GAP} “").lower()))
+        area, place = _area(file), file.relative_to(ROOT).as_posix()
+        texts = [" ".join(text.split()) for text in source.variants(expression, file)]
+        for text in [*texts, *_filled_in(expression, texts)]:
+            if len([word for word in text.replace(GAP, " ").split() if word[0].isalpha()]) > 1:
+                found.setdefault((area, text), Said(text, area, kind, place, call.lineno))
+    return tuple(sorted(found.values(), key=lambda said: (said.area, said.text.lstrip(f"{GAP} “").lower())))
+
+
+def _filled_in(expression: ast.expr, texts: list[str]) -> list[str]:
+    """Words that are written at that place but go through a function into the sentence: a reason, part of a remedy."""
+    found = []
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > LEAST_WORDS:
+            told = " ".join(node.value.split())
+            if not any(told in text for text in texts):
+                found.append(told)
+    return found
 
 
 def _area(file: Path) -> str:

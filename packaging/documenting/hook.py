@@ -10,7 +10,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from documenting import ROOT, commands, errors, inserted, licences, settings
+from documenting import ROOT, commands, errors, inserted, licences, reach_packages, settings
 
 GENERATED: dict[str, Callable[[], str]] = {
     "commands.md": lambda: commands.as_markdown(commands.read()),
@@ -32,6 +32,7 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the generated and the copied pages."""
     from mkdocs.structure.files import File
 
+    reach_packages()  # MkDocs has put sys.path back since this module was loaded.
     for name, make in GENERATED.items():
         files.append(File.generated(config, name, content=make()))
     for name, path in COPIED.items():
@@ -55,10 +56,17 @@ def _named(nav: Any) -> list[str]:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Draw the map, and lead links out of docs/ to the site's own pages."""
-    for outside, inside in _LINKS.items():
-        markdown = markdown.replace(f"]({outside}", f"]({inside}")
+    """Draw the map and the like, and lead links out of docs/ to the site's own pages."""
     # In a page from elsewhere, links are as seen from there.
     if page.file.src_uri in COPIED:
         markdown = re.sub(r"\]\((?:\.\./)?docs/", "](", markdown)
-    return inserted.fill(markdown)
+    return inserted.fill(re.sub(r"\[([^\]]+)\]\((\.\./[^)#]+)(#[^)]*)?\)", _led, markdown))
+
+
+def _led(link: re.Match[str]) -> str:
+    """A link out of docs/: to the page that stands for it; where none does, the file's name is all there is to say."""
+    text, target, part = link[1], link[2], link[3] or ""
+    if target in _LINKS:
+        return f"[{text}]({_LINKS[target]}{part})"
+    name = target.removeprefix("../")
+    return text if name in text else f"{text} (`{name}`)"
