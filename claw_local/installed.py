@@ -74,7 +74,9 @@ def outside(user: Path | None = None, environment: Mapping[str, str] = os.enviro
     found += [Piece("man page", page) for page in _named(data / "man" / "man1", f"{APP}*.1")]
     units = config / "systemd" / "user"
     found += [Piece("schedule", unit) for unit in _named(units, f"{APP}*")]
+    found += [Piece("schedule", link) for link in _named(units / "timers.target.wants", f"{APP}*")]
     found += [Piece("schedule", agent) for agent in _named(home / "Library" / "LaunchAgents", f"*{APP}*.plist")]
+    found += [Piece("scheduled task", Path(name)) for name in _tasks()]
     line = f"source '{home / '.bash_completions' / f'{APP}.sh'}'"
     if _has_line(home / ".bashrc", line):
         found.append(Piece("line of the shell's start", home / ".bashrc", line))
@@ -93,23 +95,41 @@ def take_out(piece: Piece) -> None:
         aside.chmod(mode)
         os.replace(aside, target)
         return
+    if piece.kind == "scheduled task":
+        _asked("schtasks", "/End", "/TN", str(piece.path))
+        if _asked("schtasks", "/Delete", "/TN", str(piece.path), "/F") is None:
+            raise OSError(f"Windows did not delete it: schtasks /Delete /TN {piece.path}")
+        return
     if piece.kind == "schedule":
         _end(piece.path)
     piece.path.unlink(missing_ok=True)
 
 
 def _end(unit: Path) -> None:
-    """Ask the system to forget a schedule; where its tool is missing, the file going is all there is to do."""
-    if unit.suffix in (".timer", ".service") and shutil.which("systemctl"):
-        command = ["systemctl", "--user", "disable", "--now", unit.name]
-    elif unit.suffix == ".plist" and shutil.which("launchctl"):
-        command = ["launchctl", "unload", "-w", str(unit)]
-    else:
-        return
+    """Ask the system to end a schedule, and a run that it began; where its tool is missing, the file going is all there
+    is to do."""
+    if unit.suffix == ".timer":
+        _asked("systemctl", "--user", "disable", "--now", unit.name)
+    elif unit.suffix == ".service":
+        _asked("systemctl", "--user", "stop", unit.name)
+    elif unit.suffix == ".plist" and sys.platform == "darwin":
+        _asked("launchctl", "bootout", f"gui/{os.getuid()}/{unit.stem}")
+
+
+def _tasks() -> list[str]:
+    """Names of this person's tasks in Windows' Task Scheduler."""
+    listed = _asked("schtasks", "/Query", "/FO", "CSV", "/NH") if sys.platform == "win32" else None
+    names = {line.split('","')[0].strip('"').lstrip("\\") for line in (listed or "").splitlines()}
+    return sorted(name for name in names if name.startswith(f"{APP}-"))
+
+
+def _asked(*command: str) -> str | None:
+    """What a tool of the system says; None if it is not there, fails, or takes too long."""
     try:
-        subprocess.run(command, check=False, capture_output=True, timeout=20)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", timeout=20)
     except (OSError, subprocess.TimeoutExpired):
-        pass
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def kept_data(paths: Paths, environment: Mapping[str, str] = os.environ) -> Data:

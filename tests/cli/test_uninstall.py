@@ -21,8 +21,14 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home folder of somebody who installed everything there is."""
+    """The home folder of somebody who installed everything there is. Its systemd only writes down what it is told: the
+    real one would act on whoever runs the tests."""
     user = tmp_path / "user"
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "systemctl").write_text(f'#!/bin/sh\necho "$@" >> "{tmp_path}/asked"\n', "utf-8")
+    (tools / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setenv("HOME", str(user))
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -33,10 +39,14 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ".local/share/man/man1/claw-local-ask.1",
         ".local/share/man/man1/other.1",
         ".config/systemd/user/claw-local-learn.timer",
+        ".config/systemd/user/claw-local-learn.service",
         ".config/systemd/user/other.timer",
     ):
         (user / name).parent.mkdir(parents=True, exist_ok=True)
         (user / name).write_text("x", "utf-8")
+    wants = user / ".config/systemd/user/timers.target.wants"
+    wants.mkdir()
+    (wants / "claw-local-learn.timer").symlink_to("../claw-local-learn.timer")
     (user / "dotfiles").write_text(
         f"alias ll='ls -l'\nsource '{user}/.bash_completions/claw-local.sh'\nexport EDITOR=vi\n", "utf-8"
     )
@@ -72,7 +82,8 @@ def test_looking_changes_nothing(user: Path, kept: Paths, capsys: pytest.Capture
     assert files(user) | files(kept.data) == before
     kinds = [piece["kind"] for piece in said["outside"]]  # type: ignore[attr-defined]
     assert sorted(kinds) == [
-        *("desktop entry", "line of the shell's start", "man page", "schedule", "shell completion", "shell completion"),
+        *("desktop entry", "line of the shell's start", "man page", "schedule", "schedule", "schedule"),
+        *("shell completion", "shell completion"),
     ]
     data = said["data"]
     assert isinstance(data, dict)
@@ -83,7 +94,7 @@ def test_looking_changes_nothing(user: Path, kept: Paths, capsys: pytest.Capture
 def test_a_yes_alone_keeps_the_data(user: Path, kept: Paths, capsys: pytest.CaptureFixture[str]) -> None:
     before = files(kept.data)
     said = plan(capsys, "--yes")
-    assert len(said["removed"]) == 6  # type: ignore[arg-type]
+    assert len(said["removed"]) == 8  # type: ignore[arg-type]
     assert said["data_deleted"] is False
     assert files(kept.data) == before
     assert files(user) == {
@@ -92,6 +103,10 @@ def test_a_yes_alone_keeps_the_data(user: Path, kept: Paths, capsys: pytest.Capt
     # What else stood in the shell's start stays, and the link to it too.
     assert (user / ".bashrc").is_symlink()
     assert (user / "dotfiles").read_text("utf-8") == "alias ll='ls -l'\nexport EDITOR=vi\n"
+    asked_of_systemd = (user.parent / "asked").read_text("utf-8").splitlines()
+    assert {"--user disable --now claw-local-learn.timer", "--user stop claw-local-learn.service"} <= {
+        *asked_of_systemd
+    }
     assert plan(capsys, "--dry-run")["outside"] == []
 
 
