@@ -95,17 +95,16 @@ def as_markdown(root: Command) -> str:
 
 
 def _table(rows: tuple[tuple[str, str], ...]) -> list[str]:
-    return ["| | |", "|---|---|", *(f"| `{name.replace('|', '/')}` | {_safe(about)} |" for name, about in rows)]
+    return ["| | |", "|---|---|", *(f"| `{name}` | {_safe(about)} |" for name, about in rows)]
 
 
 def _safe(text: str) -> str:
     """Text in which nothing is taken for Markdown or HTML but code in backticks."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:
-        return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", text)
-    escaped = [re.sub(r"([\\*_{}\[\]<>|#])", r"\\\1", part) for part in parts[::2]]
-    code = [part.replace("|", "\\|") for part in parts[1::2]]
-    mixed = [escaped[0]]
-    for inside, after in zip(code, escaped[1:], strict=True):
-        mixed += [f"`{inside}`", after]
-    return "".join(mixed)
+    if len(parts) % 2 == 0:  # A backtick without another one.
+        return _escaped(text).replace("`", "\\`")
+    return "".join(f"`{part}`" if number % 2 else _escaped(part) for number, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\*_{}\[\]>|#])", r"\\\1", text.replace("&", "&amp;")).replace("<", "&lt;")

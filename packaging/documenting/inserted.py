@@ -23,12 +23,7 @@ def app_keys() -> str:
         lines += [f"### {group}", "", "| key | command | |", "|---|---|---|"]
         for command in commands:
             words = f" {command.words}" if command.words else ""
-            named = _safe(key_names(command))
-            lines.append(
-                f"| {named} | `/{command.slash}{words}` | {_safe(command.help)} |".replace(
-                    "on|off|now", "on\\|off\\|now"
-                )
-            )
+            lines.append(f"| {_safe(key_names(command))} | `/{command.slash}{words}` | {_safe(command.help)} |")
         lines.append("")
     return "\n".join(lines)
 
