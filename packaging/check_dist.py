@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"claw_local": ROOT, "claw_app": ROOT / "app", "claw_trainer": ROOT / "trainer"}
-CLUTTER = shutil.ignore_patterns(".[!cg]*", "__pycache__", "*.egg-info", "build", "dist", ".git", "site")
+CLUTTER = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist", "site")
 NEEDED = (
     *("LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "mkdocs.yml", "packaging/bootstrap.py"),
     *("packaging/desktop/local.claw.ClawLocal.desktop", "docs/index.md", "docs/chat.svg", "tests/conftest.py"),
