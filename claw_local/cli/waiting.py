@@ -55,7 +55,7 @@ class Lines:
     def _say(self) -> None:
         share = min(self._done / self._total, 1.0) if self._total else 0.0
         other = self._words != self._said_words
-        if not other and share < self._said_share + EACH:
+        if not other and round(share - self._said_share, 6) < EACH:
             return
         now = self._clock()
         # A new thing is said at once, unless things change so fast that nobody could follow.
