@@ -32,10 +32,10 @@ def chat(
 ) -> None:
     """Open the app."""
     debug = bool(ctx.find_root().params.get("debug"))
-    if port and not web:
-        raise UsageError("--port goes with --web: claw-local chat --web --port 8000")
     if web and plain:
         raise UsageError("--plain and --web contradict each other: choose one.")
+    if port and not web:
+        raise UsageError("--port goes with --web: claw-local chat --web --port 8000")
     if web:
         _serve(chat_id, model, profile, port, debug)
         return
