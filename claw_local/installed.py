@@ -19,8 +19,8 @@ from urllib.parse import unquote, urlsplit
 from .paths import APP, HOME_VARIABLE, Paths
 
 APP_ID = "local.claw.ClawLocal"
-OURS = ("claw-local.db", "claw-local.db-wal", "claw-local.db-shm", "settings.toml")
-OUR_FOLDERS = ("adapters", "models", "backups", "runs", "themes")
+OTHER_FILES = ("model-hashes.json", "mcp.json")
+"""What lies beside the files that `Paths` names."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def kept_data(paths: Paths, environment: Mapping[str, str] = os.environ) -> Data
     others: list[Path] = []
     for folder in folders:
         for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
-            (entries if not named or _is_ours(entry) else others).append(entry)
+            (entries if not named or _is_ours(entry, paths) else others).append(entry)
     return Data(folders, tuple(entries), tuple(others), sum(map(_size, entries)))
 
 
@@ -160,7 +160,7 @@ def package(environment: Mapping[str, str] = os.environ, prefix: Path | None = N
     """How this package was installed, as far as it shows."""
     prefix = prefix or Path(sys.prefix)
     if getattr(sys, "frozen", False):
-        return Package("single file", f"delete {sys.executable}")
+        return Package("without Python", f"delete the folder {Path(sys.executable).parent}")
     if environment.get("FLATPAK_ID"):
         return Package("Flatpak", f"flatpak uninstall {environment['FLATPAK_ID']}")
     if environment.get("CLAW_LOCAL_CONTAINER"):
@@ -214,8 +214,10 @@ def _has_line(file: Path, line: str) -> bool:
         return False
 
 
-def _is_ours(entry: Path) -> bool:
-    return entry.name in (*OURS, *OUR_FOLDERS) or entry.name.startswith((f"{APP}.db", f".{APP}", f"{APP}-"))
+def _is_ours(entry: Path, paths: Paths) -> bool:
+    places = [getattr(paths, name).name for name, value in vars(Paths).items() if isinstance(value, property)]
+    begins = (f"{paths.database.name}-", f"{paths.database.name}.", f".{APP}", f"{APP}-")
+    return entry.name in (*places, *OTHER_FILES) or entry.name.startswith(begins)
 
 
 def _size(entry: Path) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from claw_local.cli.plainly import wished
+from claw_local.installed import kept_data
 from claw_local.paths import Paths
 from claw_local.store import Store
 
@@ -64,6 +65,8 @@ def test_a_conversation_with_an_answer_marks_a_hint_and_a_correction(home: Paths
     assert questions == ["What is \nrain?", "/slashes"]
     assert [message.content for message in store.messages.branch(chat.head_id)][1] == "Rain is water."
     assert [hint.text for hint in store.hints.list()] == ["Answer in plain sentences."]
+    # `uninstall` knows all that was made for it.
+    assert kept_data(home, {"CLAW_LOCAL_HOME": str(home.data)}).others == ()
 
 
 def test_a_chat_is_opened_and_read_out_and_learning_is_switched(home: Paths) -> None:

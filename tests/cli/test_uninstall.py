@@ -187,4 +187,4 @@ def test_how_the_package_goes_is_said_for_each_way_it_came(tmp_path: Path, monke
     cellar = installed.package({}, Path("/opt/homebrew/Cellar/claw-local/0.1.0/libexec"))
     assert cellar.remove == "brew uninstall claw-local"
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert way() == f"delete {sys.executable}"
+    assert way() == f"delete the folder {Path(sys.executable).parent}"

@@ -110,4 +110,5 @@ def test_the_start_of_the_build_without_python_is_also_python_for_our_modules(ro
 
     assert run("--version").stdout == f"claw-local {claw_local.__version__}\n"
     assert run("-m", "claw_local", "--version").stdout == f"claw-local {claw_local.__version__}\n"
+    assert run("-P", "-m", "claw_local", "--version").returncode == 0, "as the program starts its parts"
     assert run("-m", "os").returncode == 2, "other modules are not its own"
