@@ -16,6 +16,7 @@ LAYERS = {
     "errors": 0,
     "files": 0,
     "paths": 0,
+    "installed": 1,
     "settings": 1,
     "settings_file": 1,
     "engine": 2,
@@ -33,7 +34,6 @@ LAYERS = {
     "assistant": 4,
     "bench": 5,
     "doctor": 5,
-    "installed": 1,
     "cli": 5,
 }
 """Each part of claw_local may import parts of its own layer and of lower ones."""

@@ -26,9 +26,9 @@ from . import (
     learn,
     merging,
     models,
-    uninstall,
 )
 from .common import harmless
+from .uninstall import uninstall
 
 
 class Commands(TyperGroup):
@@ -87,8 +87,8 @@ app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
 adapters.app.command("merge")(merging.merge)
 app.command("doctor")(doctor.doctor)
+app.command("uninstall")(uninstall)
 app.command("bench")(bench.bench)
-app.command("uninstall")(uninstall.uninstall)
 
 
 def _show_version(wanted: bool) -> None:
