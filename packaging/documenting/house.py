@@ -61,23 +61,24 @@ def _imports(tree: ast.Module, module: tuple[str, ...]) -> set[str]:
 
 
 def rows(drawn: Mapping[str, set[str]]) -> list[list[str]]:
-    """The parts from the lowest row up: each above all that it imports, but for parts that import each other."""
-    level: dict[str, int] = {}
+    """The parts from the lowest row up: each above all that it imports. Parts that import each other share a row."""
+    rings = _rings(drawn)
+    levels: dict[frozenset[str], int] = {}
 
-    def of(part: str, above: tuple[str, ...]) -> int:
-        if part not in level:
-            below = [other for other in drawn[part] if other not in above and part not in _reached(drawn, other)]
-            level[part] = max((of(other, (*above, part)) + 1 for other in below), default=0)
-        return level[part]
+    def level(ring: frozenset[str]) -> int:
+        if ring not in levels:
+            below = {rings[other] for part in ring for other in drawn[part]} - {ring}
+            levels[ring] = max((level(other) + 1 for other in below), default=0)
+        return levels[ring]
 
-    for part in drawn:
-        of(part, ())
-    # Parts that import each other stand in one row.
-    for part in drawn:
-        ring = [other for other in drawn if other in _reached(drawn, part) and part in _reached(drawn, other)]
-        for other in ring:
-            level[other] = max(level[part], level[other])
-    return [sorted(part for part in drawn if level[part] == row) for row in range(max(level.values()) + 1)]
+    height = {part: level(rings[part]) for part in drawn}
+    return [sorted(part for part in drawn if height[part] == row) for row in range(max(height.values()) + 1)]
+
+
+def _rings(drawn: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
+    """Part -> the parts that it imports and that import it, by whatever way; at least itself."""
+    reached = {part: _reached(drawn, part) for part in drawn}
+    return {part: frozenset({part} | {other for other in reached[part] if part in reached[other]}) for part in drawn}
 
 
 def _reached(drawn: Mapping[str, set[str]], start: str) -> set[str]:
@@ -92,15 +93,19 @@ def _reached(drawn: Mapping[str, set[str]], start: str) -> set[str]:
 
 
 def _needed(drawn: Mapping[str, set[str]]) -> list[tuple[str, str]]:
-    """The arrows that are drawn: those that no way over other arrows says already."""
+    """The arrows that are drawn: those that no way over other arrows says already, and all within a ring."""
+    rings = _rings(drawn)
+    below = {ring: {rings[other] for part in ring for other in drawn[part]} - {ring} for ring in rings.values()}
+
+    def follows(ring: frozenset[str], other: frozenset[str]) -> bool:
+        between = [third for third in below[ring] if third != other]
+        return any(other <= _reached(drawn, next(iter(third))) for third in between)
+
     return [
         (part, other)
         for part, others in sorted(drawn.items())
         for other in sorted(others)
-        if not any(
-            other in _reached(drawn, third) and third != other and part not in _reached(drawn, third)
-            for third in others
-        )
+        if rings[part] == rings[other] or not follows(rings[part], rings[other])
     ]
 
 
