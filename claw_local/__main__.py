@@ -22,11 +22,16 @@ def main() -> None:
 
 def _chat() -> int:
     """As `cli.chat` without options."""
-    from claw_app import run
-
+    from .cli.plainly import wished
     from .errors import ClawError
 
     try:
+        if wished():
+            from .cli.plain import run as run_plain
+
+            return run_plain()
+        from claw_app import run
+
         return run()
     except ClawError as error:
         print(error, file=sys.stderr)

@@ -258,6 +258,9 @@ class AppSettings(Section):
 
     theme: str = ""
     """Name of the app's colours: claw-dark (if empty), claw-light, claw-contrast, or a file in the themes folder."""
+    plain: bool = False
+    """Whether `claw-local chat` talks line by line, as with --plain, without boxes, colours or animation. Other
+    commands then say how far they are in lines instead of bars."""
 
 
 class Settings(BaseSettings):

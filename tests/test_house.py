@@ -16,6 +16,7 @@ LAYERS = {
     "errors": 0,
     "files": 0,
     "paths": 0,
+    "installed": 1,
     "settings": 1,
     "settings_file": 1,
     "engine": 2,

@@ -10,6 +10,7 @@ import typer
 from ..errors import UsageError
 from . import complete
 from .common import with_profile
+from .plainly import wished
 
 
 def chat(
@@ -25,10 +26,17 @@ def chat(
     web: bool = typer.Option(
         False, "--web", help="Serve the app to a browser on this machine, behind a one-time token."
     ),
+    plain: bool | None = typer.Option(
+        None,
+        "--plain/--full",
+        help="Line by line, without boxes, colours or animation: for screen readers and simple terminals.",
+    ),
     port: int = typer.Option(0, "--port", min=0, max=65535, help="With --web: the port; 0 takes a free one."),
 ) -> None:
     """Open the app."""
     debug = bool(ctx.find_root().params.get("debug"))
+    if web and plain:
+        raise UsageError("--plain and --web contradict each other: choose one.")
     if port and not web:
         raise UsageError("--port goes with --web: claw-local chat --web --port 8000")
     if web:
@@ -36,6 +44,10 @@ def chat(
         return
     # A page of `chat --web` is drawn through pipes.
     in_page = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
+    if plain or (plain is None and not in_page and sys.stdin.isatty() and wished()):
+        from . import plain as lines
+
+        raise typer.Exit(lines.run(model=model, settings=with_profile(profile), chat_id=chat_id))
     if not in_page and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError('`claw-local chat` needs a terminal. In scripts and pipes use: claw-local ask "…"')
     from claw_app import run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from .common import JSON_OPTION, print_json
+from .plainly import wished
 
 
 def doctor(json_output: bool = JSON_OPTION) -> None:
@@ -15,7 +16,8 @@ def doctor(json_output: bool = JSON_OPTION) -> None:
     from ..paths import locate
 
     if not json_output:
-        raise typer.Exit(examine(locate(), Console()))
+        # Plain: no spinner, no colours.
+        raise typer.Exit(examine(locate(), Console(force_terminal=False) if wished() else Console()))
     checks = run_checks(locate())
     print_json(as_json(checks))
     raise typer.Exit(exit_code(checks))

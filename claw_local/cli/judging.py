@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .waiting import bars
+
 if TYPE_CHECKING:
     from ..idle.job import Progress
     from ..judge.verdict import AnyJudge
@@ -88,10 +90,7 @@ def progress(total: int, *, quiet: bool) -> Iterator[Any]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with bars() as bar:
         task = bar.add_task("judging", total=total)
         yield lambda done, _: bar.update(task, completed=done)
 
@@ -106,12 +105,10 @@ def following(*, quiet: bool) -> Iterator[tuple[Callable[[Progress], None] | Non
     if quiet or not sys.stderr.isatty():
         yield None, cancel
         return
-    from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    with Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
+    with bars(*columns, TimeElapsedColumn()) as bar:
         task = bar.add_task("starting", total=1.0)
 
         def show(progress: Progress) -> None:

@@ -16,6 +16,7 @@ import typer
 from ..idle import extra
 from . import complete
 from .common import JSON_OPTION, harmless, plain, print_json, print_table, short
+from .waiting import bars
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -218,8 +219,7 @@ def _run(assistant: Any, *, quiet: bool) -> Any:
             signal.signal(getattr(signal, name), signal.default_int_handler)
     if quiet or not sys.stderr.isatty():
         return assistant.learn.now(None, cancel)
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}"),
@@ -227,7 +227,7 @@ def _run(assistant: Any, *, quiet: bool) -> Any:
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bars(*columns) as bar:
         task = bar.add_task("starting", total=1.0)
 
         def show(progress: Any) -> None:

@@ -30,6 +30,7 @@ from . import (
     tools,
 )
 from .common import harmless
+from .uninstall import uninstall
 
 
 class Commands(TyperGroup):
@@ -90,6 +91,7 @@ app.add_typer(serve.app, name="serve")
 app.command("restore")(backup.restore)
 adapters.app.command("merge")(merging.merge)
 app.command("doctor")(doctor.doctor)
+app.command("uninstall")(uninstall)
 app.command("bench")(bench.bench)
 
 

@@ -14,6 +14,7 @@ import typer
 from ..errors import UsageError
 from . import complete
 from .common import JSON_OPTION, harmless, print_json, print_table, size
+from .waiting import bars
 
 if TYPE_CHECKING:
     from ..engine.catalog import FoundModel, Models
@@ -202,8 +203,7 @@ def _with_bar(work: Callable[[Callable[[Fetched], None] | None], Any], *, quiet:
     """Do the work under a progress bar on standard error."""
     if quiet or not sys.stderr.isatty():
         return work(None)
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -212,7 +212,7 @@ def _with_bar(work: Callable[[Callable[[Fetched], None] | None], Any], *, quiet:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bars(*columns) as bar:
         task = bar.add_task("asking the hub", total=None)
 
         def show(fetched: Fetched) -> None:

@@ -1,0 +1,262 @@
+"""`claw-local chat --plain`: the chat line by line, for screen readers and simple terminals.
+
+No full screen, no boxes, no colours, no animation: what is said stands in the order it was said. It must never know how
+a reply is made or learned from.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..errors import ClawError, UsageError
+from .common import harmless, short
+
+if TYPE_CHECKING:
+    from ..assistant import Assistant
+    from ..reply import Reply
+    from ..settings import Settings
+    from ..store import Signal
+
+ASKS, ANSWERS, SAYS = "You: ", "Answer: ", "Note: "
+LAST_SHOWN = 2
+"""How many messages of a chat are read out when it is opened."""
+READ_AS = {1: "good", 0: "neither good nor bad", -1: "not as you wanted it"}
+COMMANDS = {
+    "help": "these commands",
+    "new": "begin a new chat",
+    "chats": "list the newest chats",
+    "open ID": "go on with a chat",
+    "again": "ask for another answer to the same question",
+    "good": "the last answer was good",
+    "bad": "the last answer was not what you wanted",
+    "hint TEXT": "how answers should be",
+    "correct TEXT": "the last answer as it should have been",
+    "why": "what wrote the last answer",
+    "hints": "your wishes that hold now",
+    "learn on": "from now on, what you say may teach; learn off ends it",
+    "quit": "end the chat; Ctrl-D does too",
+}
+
+
+def run(*, model: str | None = None, settings: Settings | None = None, chat_id: int | None = None) -> int:
+    """Talk until the person ends it. Returns the exit status.
+
+    Raises:
+        ClawError: the assistant could not be opened, or there is no such chat.
+    """
+    from ..assistant import Assistant
+
+    if sys.stdin is None or sys.stdout is None:
+        raise UsageError("The chat needs an input and an output, and one of them is closed.")
+    if sys.stdin.isatty():
+        _edit_lines()
+    with Assistant.open(model=model, settings=settings) as assistant:
+        talk = Talk(assistant, chat_id)
+        talk.greet()
+        while talk.turn():
+            pass
+    return 0
+
+
+def _edit_lines() -> None:
+    """Arrow keys and what was typed before, where the platform has it."""
+    try:
+        import readline
+    except ImportError:
+        return
+    readline.set_auto_history(True)
+
+
+class Talk:
+    """One conversation on standard input and output."""
+
+    def __init__(self, assistant: Assistant, chat_id: int | None) -> None:
+        self._assistant = assistant
+        self._chat_id = assistant.chat(chat_id).id if chat_id is not None else None
+        self._last: int | None = None
+        self._heard: queue.SimpleQueue[Signal] = queue.SimpleQueue()
+        assistant.on_judged(self._heard.put)
+
+    def greet(self) -> None:
+        _say("Type a message and press Enter. /help lists the commands, /quit ends the chat.")
+        if self._chat_id is not None:
+            self._read_out(self._chat_id)
+
+    def turn(self) -> bool:
+        """One line of the person and what comes of it; whether the chat goes on."""
+        self._tell_what_was_read()
+        try:
+            line = _line()
+        except (EOFError, KeyboardInterrupt):
+            print()
+            return False
+        except UnicodeDecodeError:
+            _say("This is not UTF-8 text. Nothing was sent.")
+            return True
+        if not line.strip():
+            return True
+        try:
+            if line.startswith("/") and not line.startswith("//"):
+                return self._command(line[1:].strip())
+            self._answer(self._stream(line[1:] if line.startswith("//") else line))
+        except ClawError as error:
+            _say(str(error))
+        return True
+
+    def _stream(self, text: str) -> Reply:
+        return self._assistant.stream(text, chat=self._chat_id)
+
+    def _answer(self, reply: Reply) -> None:
+        """Write an answer out as it comes; Ctrl-C stops it, and keeps what was shown."""
+        self._chat_id, self._last = reply.chat_id, reply.message_id
+        _write(ANSWERS)
+        try:
+            for piece in reply:
+                _write(harmless(piece))
+        except KeyboardInterrupt:
+            reply.close()
+            print()
+            _say("Stopped.")
+            return
+        except BaseException:
+            reply.close()
+            print()
+            raise
+        print()
+        for notice in reply.answer.notices:
+            _say(notice)
+
+    def _tell_what_was_read(self) -> None:
+        """How the judge read the messages since the last line; never in the middle of an answer."""
+        while not self._heard.empty():
+            signal = self._heard.get()
+            if signal.score in READ_AS and (signal.score or signal.hint):
+                hint = f" Hint: {signal.hint}" if signal.hint else ""
+                _say(f"What you said was read as: the answer was {READ_AS[signal.score]}.{hint}")
+
+    # Commands
+
+    def _command(self, line: str) -> bool:
+        name, _, words = line.partition(" ")
+        if name in ("quit", "exit"):
+            return False
+        actions: dict[str, Callable[[str], None]] = {
+            "help": self._help,
+            "new": self._new,
+            "chats": self._list_chats,
+            "open": self._open,
+            "again": self._again,
+            "good": lambda _: self._mark("good"),
+            "bad": lambda _: self._mark("bad"),
+            "hint": self._hint,
+            "correct": self._correct,
+            "why": self._why,
+            "hints": self._hints,
+            "learn": self._learn,
+        }
+        if name not in actions:
+            raise UsageError(f"There is no command /{name}. /help lists them; two slashes send a message with one.")
+        actions[name](words.strip())
+        return True
+
+    def _help(self, _: str) -> None:
+        for name, about in COMMANDS.items():
+            print(f"/{name}: {about}.")
+        print("A line that ends with a backslash goes on in the next one. Two slashes send a message with one.")
+
+    def _new(self, _: str) -> None:
+        self._chat_id = self._last = None
+        _say("A new chat.")
+
+    def _list_chats(self, _: str) -> None:
+        chats = self._assistant.chats(limit=20)
+        for chat in chats:
+            print(f"{chat.id}: {short(chat.title or 'untitled')}")
+        if not chats:
+            _say("There are no chats yet.")
+
+    def _open(self, words: str) -> None:
+        if not words.isdecimal():
+            raise UsageError("Say which chat: /open 3. /chats lists them.")
+        self._chat_id = self._assistant.chat(int(words)).id
+        self._read_out(self._chat_id)
+
+    def _read_out(self, chat_id: int) -> None:
+        messages = [message for message in self._assistant.messages(chat_id) if message.role in ("user", "assistant")]
+        self._last = next((message.id for message in reversed(messages) if message.role == "assistant"), None)
+        title = self._assistant.chat(chat_id).title or "untitled"
+        _say(f"Chat {chat_id}, {harmless(title)}, {len(messages)} messages. The newest:")
+        for message in messages[-LAST_SHOWN:]:
+            print(f"{ASKS if message.role == 'user' else ANSWERS}{harmless(message.content)}")
+
+    def _again(self, _: str) -> None:
+        self._answer(self._assistant.regenerate(self._reply_meant()))
+
+    def _mark(self, verdict: str) -> None:
+        self._assistant.feedback(self._reply_meant(), "good" if verdict == "good" else "bad")
+        _say(f"Noted: the last answer was {verdict}.")
+
+    def _hint(self, text: str) -> None:
+        if not text:
+            raise UsageError("Say how answers should be: /hint Answer in plain sentences.")
+        hint = self._assistant.hints.add(text)
+        _say(f"Hint {hint.id} holds from the next answer on. To take it out: claw-local hints off {hint.id}")
+
+    def _correct(self, text: str) -> None:
+        if not text:
+            raise UsageError("Say the answer as it should have been: /correct Rain is water that falls from clouds.")
+        self._assistant.feedback(self._reply_meant(), edit=text)
+        _say("Your text stands in the place of the last answer.")
+        if self._chat_id is not None:
+            self._last = self._assistant.messages(self._chat_id)[-1].id
+
+    def _why(self, _: str) -> None:
+        why = self._assistant.why(self._reply_meant())
+        adapter = f"adapter {why.adapter.id}" if why.adapter is not None else "no adapter"
+        _say(f"{why.model}, {adapter}, {why.timings.get('total', 0.0):.1f} seconds.")
+        for hint in why.hints:
+            print(f"Told to it: {harmless(hint.text)}")
+
+    def _hints(self, _: str) -> None:
+        hints = self._assistant.hints.list()
+        for hint in hints:
+            print(f"{hint.id}: {harmless(hint.text)}")
+        if not hints:
+            _say("There are no hints.")
+
+    def _learn(self, words: str) -> None:
+        if words not in ("on", "off"):
+            raise UsageError(
+                f"Learning is {'on' if self._assistant.learn.enabled else 'off'}. Say /learn on or /learn off."
+            )
+        if words == "on":
+            self._assistant.learn.on()
+        else:
+            self._assistant.learn.off()
+        _say(f"Learning is {words}.")
+
+    def _reply_meant(self) -> int:
+        if self._last is None:
+            raise UsageError("There is no answer yet. Ask something first.")
+        return self._last
+
+
+def _line() -> str:
+    """What the person typed; a backslash at the end of a line joins the next one to it."""
+    lines = [input(ASKS)]
+    while lines[-1].endswith("\\"):
+        lines[-1] = lines[-1][:-1]
+        lines.append(input())
+    return "\n".join(lines)
+
+
+def _say(text: str) -> None:
+    print(f"{SAYS}{harmless(text)}", flush=True)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
