@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 
 
 def process_identity() -> str:
@@ -14,6 +15,13 @@ def process_lives(identity: str) -> bool:
     """Whether the process of `process_identity()` still runs."""
     pid, _, _ = identity.partition(":")
     return pid.isdigit() and _identity(int(pid)) == identity
+
+
+def started_at() -> datetime:
+    """When this machine was started, by its clock of now."""
+    import psutil
+
+    return datetime.fromtimestamp(psutil.boot_time(), UTC)
 
 
 def _identity(pid: int) -> str:
