@@ -249,7 +249,8 @@ class Run:
         if not self.checkpoint:
             return ""
         done, of = int(self.checkpoint["step"]), int(self.checkpoint["steps"])
-        return "the gate" if self.checkpoint["phase"] == "gate" else f"step {done + 1} of {of}"
+        known = {"gate": "the gate", "start": "the beginning"}
+        return known.get(self.checkpoint["phase"], f"step {done + 1} of {of}")
 
 
 @dataclass(frozen=True)

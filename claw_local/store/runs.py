@@ -76,7 +76,8 @@ class Runs:
                 self.died(row["id"], kind, DIED, owner=row["process"])
 
     def died(self, run_id: int, kind: str, words: str, *, owner: str | None = None) -> bool:
-        """Its process is gone without a word: paused where it can go on, else failed. `kind` "": this was no failure.
+        """Its process is gone without a word: paused where it can go on, else failed; stopped if it was asked to.
+        `kind` "": this was no failure, nor is it one if the run was asked to leave.
 
         Args:
             owner: only while the run belongs to this process.
@@ -88,7 +89,13 @@ class Runs:
             run = self.get(run_id)
             if run.state != "running" or (owner is not None and run.process != owner):
                 return False
-            if kind:
+            if run.asked == "stop":
+                self.finish(run_id, "stopped", result={}, detail="The learning run was stopped.")
+                return True
+            if run.asked and run.checkpoint:
+                self.pause(run_id, f"It was left, and goes on from {run.where}.")
+                return True
+            if kind and not run.asked:
                 self.note_failure(run_id, kind, words)
             sentence = f"{words[:1].upper()}{words[1:]}."
             if run.checkpoint:
@@ -141,10 +148,11 @@ class Runs:
             db.execute("update runs set asked = ? where id = ? and state = 'running'", [what, run_id])
 
     def pause(self, run_id: int, detail: str = "") -> None:
-        """The run was left: it goes on later."""
+        """The run was left: it goes on later. One that has ended stays as it is."""
         with self._database.write() as db:
-            changes = {"state": "paused", "detail": detail, "asked": "", "seconds_left": None}
-            db.table("runs").update(run_id, {**changes, "seen_at": now()})
+            if self.get(run_id).state == "running":
+                changes = {"state": "paused", "detail": detail, "asked": "", "seconds_left": None}
+                db.table("runs").update(run_id, {**changes, "seen_at": now()})
 
     def finish(
         self, run_id: int, state: RunState, *, result: dict[str, Any], detail: str = "", adapter_id: int | None = None
