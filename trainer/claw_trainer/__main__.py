@@ -99,9 +99,7 @@ def _words(error: Exception) -> str:
     if isinstance(error, ClawError):
         return str(error)
     if isinstance(error, MemoryError):
-        return (
-            "Memory ran out while learning. Close other programs, or set learning.rollouts and learning.replay lower."
-        )
+        return "Memory ran out while learning. Close other programs, or learn with a smaller model."
     if isinstance(error, OSError):
         full = error.errno in NO_SPACE or "space" in str(error).lower()
         return f"Learning could not write its files: {error}. " + (

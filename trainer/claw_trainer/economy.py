@@ -31,7 +31,7 @@ NF4_BYTES = 0.57
 _WORDS = (
     "out of memory",
     "can't allocate memory",
-    "not enough memory",
+    "enough memory",
     "cannot allocate memory",
     "bad alloc",
     "bad_alloc",
@@ -141,8 +141,8 @@ class Economy:
         """
         if self.level >= MOST_ECONOMY:
             raise LearnError(
-                f"Learning needs more memory than there is, even with {ECONOMIES[-1]} ({why}). Close other programs, set "
-                "learning.memory_gib higher, or learn with a smaller model."
+                f"Learning needs more memory than there is, even with {ECONOMIES[-1]} ({why}). Close other programs, "
+                "set learning.memory_gib higher, or learn with a smaller model."
             )
         self.level += 1
         self._note(self.level, f"{ECONOMIES[self.level]}: {why}")
@@ -162,7 +162,7 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     words = str(error).lower()
     if isinstance(error, ClawError):
-        return any(mark in words for mark in (*_WORDS, "of memory for its weights", "enough memory"))
+        return any(mark in words for mark in (*_WORDS, "of memory for its weights"))
     return isinstance(error, RuntimeError) and any(mark in words for mark in _WORDS)
 
 

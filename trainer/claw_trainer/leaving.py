@@ -69,14 +69,17 @@ class Leaving:
         while not self._over.is_set():
             if select.select([self._ours], [], [], LOOK_S)[0]:
                 self._ours.recv(64)
-                return self._end()  # The main thread has the signal too, as soon as it runs Python again.
+                break  # The main thread has the signal too, as soon as it runs Python again.
             asked = self._asked()
             if not asked and time.monotonic() > look_at_parent:
                 look_at_parent = time.monotonic() + PARENT_S
                 asked = not process_lives(self._parent)
             if asked and not self._over.is_set():
                 _thread.interrupt_main(signal.SIGTERM)
-                return self._end()
+                break
+        else:
+            return
+        self._end()
 
     def _asked(self) -> bool:
         try:

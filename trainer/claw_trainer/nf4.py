@@ -1,4 +1,4 @@
-"""Linear layers whose weights lie in four bits (NF4; QLoRA, arXiv 2305.14314). It must never know where they come from."""
+"""Linear layers whose weights lie in four bits (NF4; QLoRA, arXiv 2305.14314). It must never know whose they are."""
 
 from __future__ import annotations
 

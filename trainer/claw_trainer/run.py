@@ -36,6 +36,7 @@ from .rewards import judged
 
 Report = Callable[[str, float, str], None]
 
+FILES = ("adapter.gguf", "peft/adapter_model.safetensors")
 LEAST_SHARE = 0.02
 """Share of a run that must be done before an estimate of the rest means anything."""
 
@@ -85,14 +86,14 @@ def _engine_settings(request: Request) -> ModelSettings:
 
 def _reporter(store: Store, run_id: int) -> Report:
     """Writes progress, with an estimate of the time left, which assumes that the rest goes as fast as this part did."""
-    began = time.monotonic()
-    first: list[float] = []
+    first: list[tuple[float, float]] = []
 
     def report(phase: str, fraction: float, detail: str = "") -> None:
         if phase not in ("loading", "exam", "judging") and not first:
-            first.append(fraction)
-        done = fraction - first[0] if first else 0.0
-        left = (time.monotonic() - began) / done * (1.0 - fraction) if done > LEAST_SHARE else None
+            first.append((fraction, time.monotonic()))
+        begun, since = first[0] if first else (fraction, 0.0)
+        done = fraction - begun
+        left = (time.monotonic() - since) / done * (1.0 - fraction) if done > LEAST_SHARE else None
         store.runs.progress(run_id, phase, fraction, detail, left)
 
     return report

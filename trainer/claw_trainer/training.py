@@ -132,9 +132,11 @@ def _steps(course: Course, state: State) -> State:
             keep(whole=False)
         words = f"{where}: {len(state.samples)} samples"
 
-        def done(of_step: float, begun: float = fraction + 0.4 * share, words: str = words) -> None:
+        def done(
+            of_step: float, begun: float = fraction + 0.4 * share, of: float = 0.6 * share, words: str = words
+        ) -> None:
             course.economy.watch()
-            report("training", begun + 0.6 * share * of_step, words)
+            report("training", begun + of * of_step, words)
 
         report("training", fraction + 0.4 * share, words)
         metrics = trainer.step(state.samples, on_progress=done)
