@@ -136,7 +136,7 @@ def _steps(course: Course, state: State) -> State:
             of_step: float, begun: float = fraction + 0.4 * share, of: float = 0.6 * share, words: str = words
         ) -> None:
             course.economy.watch()
-            report("training", begun + of * of_step, words)
+            report("training", at + of * part, said)
 
         report("training", fraction + 0.4 * share, words)
         metrics = trainer.step(state.samples, on_progress=done)
