@@ -132,13 +132,13 @@ def _steps(course: Course, state: State) -> State:
             keep(whole=False)
         words = f"{where}: {len(state.samples)} samples"
 
-        def done(
-            of_step: float, begun: float = fraction + 0.4 * share, of: float = 0.6 * share, words: str = words
-        ) -> None:
-            course.economy.watch()
-            report("training", at + of * part, said)
+        begun, of = fraction + 0.4 * share, 0.6 * share
 
-        report("training", fraction + 0.4 * share, words)
+        def done(part: float, begun: float = begun, of: float = of, said: str = words) -> None:
+            course.economy.watch()
+            report("training", begun + of * part, said)
+
+        report("training", begun, words)
         metrics = trainer.step(state.samples, on_progress=done)
         state.seen += len(state.samples)
         state.history.append({**metrics, **({"score": practice.scores[-1]} if practice.scores else {})})
