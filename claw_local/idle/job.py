@@ -221,7 +221,7 @@ class Job:
         run = self._store.runs.get(self.run_id)
         short = process.returncode == KILLED and self._seen.short and not run.asked
         words = why_it_died(process.returncode, self.log)
-        kind = "memory" if short else "killed" if process.returncode < 0 else "died"
+        kind = "memory" if short else "killed" if process.returncode == KILLED else "died"
         if not self._store.runs.died(self.run_id, kind, words) or not short:
             return False
         run = self._store.runs.get(self.run_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,7 @@ def why_not(store: Store, paths: Paths, run: Run, now: dict[str, Any]) -> str:
     changed = [name for name, value in now["settings"].items() if then.get(name) != value]
     if changed:
         return f"the setting {changed[0]} has changed"
-    if run.failures and times_alike(run) >= OFTEN:
+    if run.failures and run.failures[-1].kind == "died" and times_alike(run) >= OFTEN:
         return f"it went wrong {OFTEN} times at the same place ({run.failures[-1].words})"
     if run.lineage:
         teaching = {reply.id for reply in store.messages.teaching_replies(run.lineage, with_tokens=False)}
@@ -129,6 +130,16 @@ def why_not(store: Store, paths: Paths, run: Run, now: dict[str, Any]) -> str:
 def hint_ids(paths: Paths, run_id: int) -> set[int]:
     """The lasting hints that a run's lessons are taught with."""
     return {int(hint["id"]) for hint in _read(folder_of(paths, run_id) / PLAN).get("lasting", ())}
+
+
+def using(store: Store, paths: Paths, replies: Collection[int], holds: Callable[[Path], bool]) -> list[Run]:
+    """Paused runs that learn from one of these replies, or in whose files something stands that `holds` finds."""
+    found = []
+    for run in store.runs.paused():
+        files = folder_of(paths, run.id).glob("*.json")
+        if not set(replies).isdisjoint(run.lineage) or any(holds(file) for file in files):
+            found.append(run)
+    return found
 
 
 def _read(file: Path) -> dict[str, Any]:
