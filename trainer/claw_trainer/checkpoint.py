@@ -7,6 +7,7 @@ first: whatever ends the process, what `state.json` names is whole. Nothing is e
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -178,7 +179,8 @@ def _save(file: Path, tensors: dict[str, torch.Tensor]) -> str:
             os.fsync(opened.fileno())
         os.replace(aside, file)
     except SafetensorError as error:  # How it says that the disk is full.
-        raise OSError(str(error)) from error
+        full = errno.ENOSPC if "space" in str(error).lower() else errno.EIO
+        raise OSError(full, str(error)) from error
     finally:
         aside.unlink(missing_ok=True)
     return _sha256(file)
