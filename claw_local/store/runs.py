@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from ..errors import LearnError, NotFoundError
 from .database import Database, now
-from .processes import process_identity, process_lives, started_at
+from .processes import process_identity, process_lives, switched_off_since
 from .records import Run, RunFailure, RunState, StartedBy
 
 DIED = "its process ended before it was done"
@@ -72,7 +71,7 @@ class Runs:
         for row in rows:
             if not process_lives(row["process"]):
                 # Not its fault if the machine was switched off under it.
-                kind = "" if _restarted_since(row["seen_at"]) else "died"
+                kind = "" if switched_off_since(row["process"], row["seen_at"]) else "died"
                 self.died(row["id"], kind, DIED, owner=row["process"])
 
     def died(self, run_id: int, kind: str, words: str, *, owner: str | None = None) -> bool:
@@ -196,15 +195,6 @@ class Runs:
         """Newest first."""
         with self._database.read() as db:
             return [_run(row) for row in db.table("runs").rows_where(order_by="id desc", limit=limit)]
-
-
-def _restarted_since(moment: str) -> bool:
-    """Whether the machine was started after that moment. The clock may have been set meanwhile: then this guess is
-    wrong, and a failure is counted, or not."""
-    try:
-        return started_at() > datetime.fromisoformat(moment).astimezone(UTC) + timedelta(seconds=1)
-    except ValueError:
-        return False
 
 
 def _run(row: dict[str, Any]) -> Run:

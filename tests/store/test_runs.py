@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
+import psutil
 import pytest
 
 from claw_local.errors import LearnError
 from claw_local.paths import Paths
-from claw_local.store import Store, runs
+from claw_local.store import Store
 
 
 @pytest.fixture
@@ -50,14 +50,25 @@ def test_a_run_that_died_is_paused_where_it_can_go_on_and_failed_where_not(store
     assert len(store.runs.get(second).failures) == 1
 
 
-def test_a_machine_that_was_switched_off_is_no_failure_of_the_run(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="starts of the machine have a number on Linux")
+def test_a_machine_that_was_switched_off_is_no_failure_of_the_run(store: Store) -> None:
     run_id = orphan(store, checkpoint=True)
-    monkeypatch.setattr(runs, "started_at", lambda: datetime.now(UTC) + timedelta(minutes=1))
+    with store.database.write() as db:
+        db.table("runs").update(run_id, {"process": "1:1@another"})
     store.runs.bury()
     run = store.runs.get(run_id)
     assert (run.state, run.failures) == ("paused", ())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the start of a process is a time of day for good")
+def test_setting_the_clock_ends_no_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = store.runs.begin()
+    monkeypatch.setattr(psutil, "boot_time", lambda: 2e9)
+    monkeypatch.setattr(psutil.Process, "create_time", lambda process: 2e9)
+    store.runs.bury()
+    assert store.runs.get(run_id).state == "running"
+    with pytest.raises(LearnError, match="already going on"):
+        store.runs.begin()
 
 
 def test_only_one_run_at_a_time_also_when_one_goes_on(store: Store) -> None:
