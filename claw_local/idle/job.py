@@ -125,6 +125,7 @@ class Job:
             if paused is None and not options:
                 began = kept.write_beginning(paths, run_id, kept.beginning(store, settings, sha256))
                 store.runs.set_inputs(run_id, f"{began[:16]}.{store.samples.count_waiting()}")
+                store.runs.set_checkpoint(run_id, "start", 0, settings.learning.steps)
             asked = {"model": str(model), "memory_bytes": job._seen.bound, "threads": job._threads}
             request = json.dumps({**asked, "settings": settings.model_dump(mode="json")}).encode()
             write_whole(paths.runs / f"{run_id}.json", request)

@@ -88,13 +88,13 @@ class Runs:
             run = self.get(run_id)
             if run.state != "running" or (owner is not None and run.process != owner):
                 return False
-            if run.asked == "stop":
+            if run.asked == "stop" or (run.asked and not run.checkpoint):
                 self.finish(run_id, "stopped", result={}, detail="The learning run was stopped.")
                 return True
-            if run.asked and run.checkpoint:
+            if run.asked:
                 self.pause(run_id, f"It was left, and goes on from {run.where}.")
                 return True
-            if kind and not run.asked:
+            if kind:
                 self.note_failure(run_id, kind, words)
             sentence = f"{words[:1].upper()}{words[1:]}."
             if run.checkpoint:

@@ -67,8 +67,6 @@ def run(store: Store, paths: Paths, request: Request, run_id: int) -> None:
     """
     report = _reporter(store, run_id)
     report("loading", 0.0, "the model")
-    if not store.runs.get(run_id).checkpoint:
-        store.runs.set_checkpoint(run_id, "start", 0, request.settings.learning.steps)
     engine = LlamaCppEngine.open(request.model, _engine_settings(request), cache_dir=paths.data)
     try:
         exam = lambda n, of: report("exam", 0.01, f"{n} of {of}")  # noqa: E731
