@@ -31,7 +31,7 @@ from .share import ECONOMIES, MOST_ECONOMY, Seen, bound_bytes, threads
 __all__ = ["Job", "LearnResult", "LearningPaused", "Progress"]
 
 POLL_S = 0.15
-LEAVE_S = 2.5
+LEAVE_S = 2.0
 """How long a run that is left may take; then its process is ended, which loses nothing that it had kept."""
 STOP_S = 10.0
 

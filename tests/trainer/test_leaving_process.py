@@ -112,7 +112,9 @@ def test_left_with_new_lessons_meanwhile_killed_and_gone_on_with_it_ends_the_sam
         assert assistant.learn.status().lessons >= 1, "the new lesson waits for the next run"
 
 
-def test_leaving_takes_less_than_a_second_and_no_memory_stays(opened: Callable[..., Assistant]) -> None:
+def test_it_is_gone_within_three_seconds_and_can_go_on_only_if_nothing_that_counts_changed(
+    opened: Callable[..., Assistant],
+) -> None:
     with opened() as assistant:
         job = assistant.learn.start()
         while job.progress().phase not in ("practising", "training"):
@@ -122,7 +124,7 @@ def test_leaving_takes_less_than_a_second_and_no_memory_stays(opened: Callable[.
         assert process.nice() > 0
         asked = time.monotonic()
         run = job.leave()
-        assert time.monotonic() - asked < 1.0
+        assert time.monotonic() - asked < 3.0
         assert run.state == "paused"
         assert not process.is_running()
 
