@@ -85,7 +85,8 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
     full = isinstance(error, OSError) and error.errno in NO_SPACE
     kind = "DiskFull" if full else type(error).__name__
     words = _words(error)
-    store.runs.note_failure(run_id, kind, words)
+    if kind != "NothingNew":  # Which is no failure.
+        store.runs.note_failure(run_id, kind, words)
     if full and run.checkpoint:
         store.runs.pause(run_id, f"{words} It goes on from {run.where}.")
     else:

@@ -23,7 +23,14 @@ from claw_local.signals.checks import Check
 from claw_local.signals.preferences import Preference
 from claw_local.store import Hint, Store
 
-NOTHING = "There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you."
+
+class NothingNew(LearnError):
+    """There is nothing to learn from that was not learned already."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you."
+        )
 
 
 @dataclass(frozen=True)
@@ -65,14 +72,14 @@ def make_plan(store: Store, settings: Settings, engine: Engine, threads: int) ->
     """Look at all that was said, and settle what this run learns from.
 
     Raises:
-        LearnError: there is nothing new.
+        NothingNew: there is nothing.
     """
     used = {sample.message_id for sample in store.samples.list() if sample.times_used}
     # What another model wrote in a chat of its own is not this one's to learn from: its tokens mean something else.
     mine = [turn for turn in turns.pair(store) if turn.reply.model_sha256 == engine.info.sha256]
     everything = [turn for turn in mine if turn.is_lesson or turn.only_turn]
     if not any(turn.is_lesson and turn.reply.id not in used for turn in everything):
-        raise LearnError(NOTHING)
+        raise NothingNew
     for turn in everything:
         store.samples.put(turn.reply.id, turn.split, turn.score, turn.hint)
     lasting = lasting_hints(store, engine, settings.memory.budget_tokens) if settings.memory.enabled else []
