@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import sqlite3
 import sys
 import traceback
 from pathlib import Path
@@ -82,7 +83,7 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
     run = store.runs.get(run_id)
     if run.state != "running":
         return DONE
-    full = isinstance(error, OSError) and error.errno in NO_SPACE
+    full = _is_full(error)
     kind = "DiskFull" if full else type(error).__name__
     words = _words(error)
     if kind != "NothingNew":  # Which is no failure.
@@ -94,6 +95,17 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
     return FAILED
 
 
+def _is_full(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, says that the disk is full."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            return True
+        if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _words(error: Exception) -> str:
     from claw_local.errors import ClawError
 
@@ -102,10 +114,8 @@ def _words(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "Memory ran out while learning. Close other programs, or learn with a smaller model."
     if isinstance(error, OSError):
-        full = error.errno in NO_SPACE or "space" in str(error).lower()
-        return f"Learning could not write its files: {error}. " + (
-            "Make some room on the disk." if full else "Run `claw-local doctor`."
-        )
+        remedy = "Make some room on the disk." if _is_full(error) else "Run `claw-local doctor`."
+        return f"Learning could not write its files: {error}. {remedy}"
     return f"Learning met an error that was not expected ({type(error).__name__}: {error}). Its log has the details."
 
 

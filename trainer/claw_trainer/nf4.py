@@ -27,6 +27,7 @@ def put(model: Any, name: str, weight: torch.Tensor) -> None:
         quant_type="nf4",
         device="meta",
     )
+    layer.support_avx512bf16_for_cpu = False  # It would lay the weights out anew at the first look without gradients.
     packed = bitsandbytes.nn.Params4bit(weight, requires_grad=False, quant_type="nf4", module=layer)
     layer.weight = packed.to("cpu")
     model.set_submodule(place, layer)
