@@ -26,6 +26,8 @@ FREE = {"learning": {"min_lessons", "threads", "memory_gib"}}
 COUNTED = ("learning", "gate", "memory", "sampling", "judge")
 OFTEN = 3
 """After so many failures in the same way a run is begun anew: its own files may be what is wrong."""
+FROM_OUTSIDE = ("killed", "memory", "DiskFull")
+"""Failures that no file of the run can be the cause of."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def why_not(store: Store, paths: Paths, run: Run, now: dict[str, Any]) -> str:
     changed = [name for name, value in now["settings"].items() if then.get(name) != value]
     if changed:
         return f"the setting {changed[0]} has changed"
-    if run.failures and run.failures[-1].kind == "died" and times_alike(run) >= OFTEN:
+    if run.failures and run.failures[-1].kind not in FROM_OUTSIDE and times_alike(run) >= OFTEN:
         return f"it went wrong {OFTEN} times at the same place ({run.failures[-1].words})"
     if run.lineage:
         teaching = {reply.id for reply in store.messages.teaching_replies(run.lineage, with_tokens=False)}

@@ -79,7 +79,10 @@ def _left(store: Store, run_id: int) -> int:
 
 
 def _failed(store: Store, run_id: int, error: Exception) -> int:
-    """Note what went wrong. A full disk is not the run's fault: it goes on when there is room."""
+    """Note what went wrong. What would go wrong again in the same way ends the run; with anything else, such as a full
+    disk, it goes on from where it was."""
+    from claw_local.errors import LearnError
+
     run = store.runs.get(run_id)
     if run.state != "running":
         return DONE
@@ -88,7 +91,8 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
     words = _words(error)
     if kind != "NothingNew":  # Which is no failure.
         store.runs.note_failure(run_id, kind, words)
-    if full and run.checkpoint:
+    has_more = run.checkpoint.get("phase", "start") != "start"
+    if (full and run.checkpoint) or (has_more and not isinstance(error, LearnError)):
         store.runs.pause(run_id, f"{words} It goes on from {run.where}.")
     else:
         store.runs.finish(run_id, "failed", result={}, detail=words)
