@@ -258,6 +258,7 @@ class Job:
                 process.kill()  # What it has reached is on the disk.
                 process.wait()
         self._store.runs.died(self.run_id, "", DIED)
+        kept.clear_work(self._store, self._paths, self.run_id)
         run = self._store.runs.get(self.run_id)
         if run.state not in ("running", "paused"):
             kept.remove(self._paths, self.run_id)

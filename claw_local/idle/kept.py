@@ -53,6 +53,14 @@ def remove(paths: Paths, run_id: int) -> None:
     shutil.rmtree(folder_of(paths, run_id), ignore_errors=True)
 
 
+def clear_work(store: Store, paths: Paths, run_id: int) -> None:
+    """Delete what a process that was ended had begun to write among the adapters."""
+    used = {Path(record.gguf_path).parent.name for record in store.adapters.list() if record.gguf_path}
+    for folder in paths.adapters.glob(f"run-{run_id}-*"):
+        if folder.name not in used:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def beginning(store: Store, settings: Settings, model_sha256: str) -> dict[str, Any]:
     """What a run that began now would begin with: model, adapter in use, and the settings that count."""
     active = store.adapters.active(model_sha256)

@@ -173,7 +173,7 @@ from claw_local.settings import Settings
 settings = Settings.model_validate_json({SETTINGS.model_dump_json()!r})
 assistant = Assistant.open({str(home)!r}, model={str(tiny_models["llama"])!r}, settings=settings)
 job = assistant.learn.start()
-while job.progress().phase != "training":
+while job.progress().phase not in ("training", "gate"):
     time.sleep(0.05)
 os._exit(9)
 """
