@@ -27,7 +27,7 @@ WISH = "Please write everything in lowercase letters only, in one sentence."
 def settings_of(steps: int) -> Settings:
     return Settings(
         model=ModelSettings(threads=1, context=512),
-        learning=LearningSettings(steps=steps, rollouts=3, replay=2, rollout_tokens=12, rank=4, alpha=8, threads=1),
+        learning=LearningSettings(steps=steps, rollouts=3, replay=2, rollout_tokens=16, rank=4, alpha=8, threads=1),
         gate=GateSettings(max_kl_base=5.0),
     )
 
