@@ -127,9 +127,7 @@ def test_the_estimate_falls_from_level_to_level_and_chooses_where_to_begin(model
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2"])
-def test_nf4_weights_are_nearly_the_same_and_can_be_trained_against(
-    tiny_models: dict[str, Path], architecture: str
-) -> None:
+def test_nf4_weights_are_nearly_the_same_and_can_be_trained(tiny_models: dict[str, Path], architecture: str) -> None:
     from claw_trainer.batches import Sample
 
     turn = ((1, 2, 3), (4, 5, 6, 7))
