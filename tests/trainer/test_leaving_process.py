@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from claw_local import Assistant
+from claw_local.cli.learn import _say_what_was_left
 from claw_local.errors import LearnError
 from claw_local.idle import job as job_module
 from claw_local.idle.failures import waits_for_person
@@ -77,7 +78,9 @@ def at(fraction: float, do: Callable[[], None]) -> Callable[[Progress], None]:
 
 
 def test_left_with_new_lessons_meanwhile_killed_and_gone_on_with_it_ends_the_same(
-    opened: Callable[..., Assistant], whole: tuple[str, list[dict[str, float]]]
+    opened: Callable[..., Assistant],
+    whole: tuple[str, list[dict[str, float]]],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with opened() as assistant:
         leave = threading.Event()
@@ -87,6 +90,8 @@ def test_left_with_new_lessons_meanwhile_killed_and_gone_on_with_it_ends_the_sam
         assert run.state == "paused"
         assert not psutil.pid_exists(int(run.process.partition(":")[0]))
         assert assistant.learn.paused().run == run
+        _say_what_was_left(assistant)
+        assert f"Run {run.id} goes on from {run.where}." in capsys.readouterr().err
         assert not [folder for folder in assistant.paths.adapters.iterdir() if folder.name.startswith("run-")]
 
         later = assistant.ask("What is ice?", sampling=SAMPLING)
