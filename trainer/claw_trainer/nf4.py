@@ -12,7 +12,7 @@ def put(model: Any, name: str, weight: torch.Tensor) -> None:
 
     Args:
         name: the weight's, such as `model.layers.0.mlp.up_proj.weight`.
-        weight: [out, in] float32.
+        weight: [out, in] float32. Its blocks' scales stay float32: quantised too, they were up to a third off.
     """
     import bitsandbytes
 
@@ -24,11 +24,14 @@ def put(model: Any, name: str, weight: torch.Tensor) -> None:
         outputs,
         bias=plain.bias is not None,
         compute_dtype=torch.float32,
+        compress_statistics=False,
         quant_type="nf4",
         device="meta",
     )
     layer.support_avx512bf16_for_cpu = False  # It would lay the weights out anew at the first look without gradients.
-    packed = bitsandbytes.nn.Params4bit(weight, requires_grad=False, quant_type="nf4", module=layer)
+    packed = bitsandbytes.nn.Params4bit(
+        weight, requires_grad=False, compress_statistics=False, quant_type="nf4", module=layer
+    )
     layer.weight = packed.to("cpu")
     model.set_submodule(place, layer)
     model.is_loaded_in_4bit = True  # PEFT asks for it
