@@ -12,7 +12,7 @@ def put(model: Any, name: str, weight: torch.Tensor) -> None:
 
     Args:
         name: the weight's, such as `model.layers.0.mlp.up_proj.weight`.
-        weight: [out, in] float32. Its blocks' scales stay float32: quantised too, they were up to a third off.
+        weight: [out, in] float32. Its blocks' scales stay float32.
     """
     import bitsandbytes
 
