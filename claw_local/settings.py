@@ -192,6 +192,11 @@ class LearningSettings(Section):
     """Largest Frobenius norm of an adapter's whole update: a long life of small runs must not carry it ever further."""
     min_lessons: int = Field(1, ge=1)
     """Fewest lessons (judged turns with a score or a hint) that a run needs."""
+    threads: int = Field(0, ge=0, le=512)
+    """CPU threads a run computes with; 0 means one for each physical core. It has the lowest priority."""
+    memory_gib: float = Field(0.0, ge=0.0)
+    """Most memory a run may hold, in GiB; 0 means three quarters of what is free when it starts. With less it computes
+    in smaller pieces, then more than once, then with base weights in four bits, and then gives up."""
     seed: int = 0
     """Seed of a run's random choices."""
 

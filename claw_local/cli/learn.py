@@ -94,13 +94,20 @@ def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -
 
 @app.command()
 def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
-    """Learn now, with a progress bar; the new adapter is used only if the gate lets it."""
+    """Learn now, with a progress bar; the new adapter is used only if the gate lets it. Ctrl-C leaves the run: the next
+    `learn now` goes on with it."""
     from ..assistant import Assistant
 
     with Assistant.open(model=model) as assistant:
         if not json_output and assistant.learn.enabled:
             _offer_to_install()
-        result = _run(assistant, quiet=json_output)
+            _say_what_was_left(assistant)
+        try:
+            result = _run(assistant, quiet=json_output)
+        except KeyboardInterrupt:
+            if (left := assistant.learn.paused().run) is not None:
+                typer.echo(f"Paused. `claw-local learn now` goes on from {left.where}.", err=True)
+            raise
     if json_output:
         print_json(plain(result))
         return
@@ -199,6 +206,15 @@ def _lasted(run: Run) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
+def _say_what_was_left(assistant: Any) -> None:
+    """A run that was left goes on; one that no longer can is dropped, and it is said why."""
+    paused = assistant.learn.paused()
+    for words in paused.dropped:
+        typer.echo(words, err=True)
+    if paused.run is not None:
+        typer.echo(f"Run {paused.run.id} goes on from {paused.run.where}.", err=True)
+
+
 def _offer_to_install() -> None:
     """Where learning's packages are missing and a person sits at the terminal: ask, and install them."""
     missing = extra.missing()
@@ -212,9 +228,9 @@ def _offer_to_install() -> None:
 
 
 def _run(assistant: Any, *, quiet: bool) -> Any:
-    """Run the trainer under a progress bar on standard error; Ctrl-C stops it in order."""
+    """Run the trainer under a progress bar on standard error; Ctrl-C leaves it in order."""
     cancel = threading.Event()
-    for name in ("SIGTERM", "SIGHUP"):  # A closed terminal stops the run as Ctrl-C does.
+    for name in ("SIGTERM", "SIGHUP"):  # A closed terminal leaves the run as Ctrl-C does.
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)
     if quiet or not sys.stderr.isatty():
@@ -232,6 +248,8 @@ def _run(assistant: Any, *, quiet: bool) -> Any:
 
         def show(progress: Any) -> None:
             words = f"{progress.phase}: {progress.detail}" if progress.detail else progress.phase
+            if progress.seconds_left and progress.seconds_left >= 90:
+                words += f" (about {progress.seconds_left / 60:.0f} min left)"
             bar.update(task, completed=progress.fraction, description=words)
 
         return assistant.learn.now(show, cancel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from ..errors import LearnError, StoreError, UsageError
+from ..idle import kept as runs_left
 from ..store import Store
 from ..store import forgetting as tables
 from ..store.database import now
@@ -28,6 +30,7 @@ STOP_S = 15.0
 """How long a learning run is given to stop."""
 UNSWEPT = "files and free space of the database still have it: say `claw-local forget --sweep`"
 """What a receipt says from when it is written until the disk is clean."""
+FORGOTTEN = "It was paused, and had learned from what you had forgotten: it does not go on. Its other lessons stay."
 SHOWN = 20
 """Most messages of a plan that are shown."""
 
@@ -128,6 +131,12 @@ class Forgetting:
                 files += sweeping.adapter_files(self._paths, str(judge.path), "")
             for record in gone:
                 files += sweeping.adapter_files(self._paths, record.gguf_path, record.peft_dir)
+            for run in runs_left.using(
+                self._store, self._paths, going.taught, lambda file: sweeping.holds(file, texts)
+            ):
+                # Its tensors learned from it too.
+                self._store.runs.finish(run.id, "dropped", result={}, detail=FORGOTTEN)
+                files.append(runs_left.folder_of(self._paths, run.id))
             files += sweeping.backups_since(self._paths, going.oldest)
             files += sweeping.logs_with(self._paths, texts)
             used = {Path(record.gguf_path).parent.name for record in self._store.adapters.list() if record.gguf_path}
@@ -191,9 +200,10 @@ class Forgetting:
         if run is None:
             return
         pid = int(run.process.partition(":")[0])
+        self._store.runs.ask(run.id, "leave")  # Whether it may go on is seen when it is known what is forgotten.
         try:
             # Until the trainer has taken the run over, it is in the name of the program that starts it.
-            if process_lives(run.process) and TRAINER in psutil.Process(pid).cmdline():
+            if os.name == "posix" and process_lives(run.process) and TRAINER in psutil.Process(pid).cmdline():
                 psutil.Process(pid).terminate()
         except psutil.Error:
             pass

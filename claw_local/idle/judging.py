@@ -12,7 +12,7 @@ from ..engine.opening import local_model, locate_model
 from ..errors import LearnError
 from ..judge import personal
 from ..judge.feedback import explicit_feedback
-from .job import Progress, run_process
+from .job import Job, Progress
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
@@ -56,15 +56,8 @@ def train_judge(
             "The judge has nothing to learn from yet. Mark replies with `claw-local feedback ID good` or `bad` (in the "
             "app: Ctrl+G, Ctrl+B), or correct them, and chat on: it learns how you say what you think of a reply."
         )
-    run = run_process(
-        assistant.store,
-        assistant.paths,
-        assistant.settings,
-        judge_model(assistant),
-        options=["--judge"],
-        on_progress=on_progress,
-        cancel=cancel,
-    )
+    job = Job.start(assistant.store, assistant.paths, assistant.settings, judge_model(assistant), options=["--judge"])
+    run = job.follow(on_progress, cancel)
     return JudgeTraining(**run.result)
 
 

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..adapters.watch import fallen, live_scores
+from ..engine.models import model_sha256
 from ..errors import LearnError, ModelError, UsageError
 from ..memory import likes
 from ..signals.preferences import Preference
 from ..signals.scores import Scored, over_time
 from ..store import Hint, Run
-from .job import LearnResult, Progress, run_trainer
+from ..store.records import StartedBy
+from . import kept
+from .failures import person_asked
+from .job import Job, LearnResult, Progress
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
@@ -132,32 +136,50 @@ class Learning:
             raise UsageError(f"“{words}” was not denied: {'; '.join(likes.denied(self._store)) or 'nothing was'}.")
         likes.allow(self._store, words)
 
-    def now(
-        self,
-        on_progress: Callable[[Progress], None] | None = None,
-        cancel: threading.Event | None = None,
-    ) -> LearnResult:
-        """Learn from what was said since the last accepted run, and put the new adapter into use if the gate lets it.
+    def paused(self) -> kept.Paused:
+        """The run that was left and that the next start goes on with, and why others no longer can. Raises
+        ModelError: no model."""
+        assistant = self._assistant
+        sha256 = model_sha256(assistant.model_path, assistant.paths.data)
+        return kept.find(self._store, assistant.paths, assistant.settings, sha256)
+
+    def start(self, started_by: StartedBy = "idle") -> Job:
+        """Start to learn from what was said since the last accepted run, or go on with a run that was left. The caller
+        follows the job, or lets it leave.
 
         Raises:
-            LearnError: learning is off, there is nothing to learn, the trainer is not installed, another run goes on,
-                or the run failed. ModelError: no model.
+            LearnError: learning is off, there is nothing to learn, the trainer is not installed, or another run goes
+                on. ModelError: no model.
         """
         if not self.enabled:
             raise LearnError("Learning is off, so no chat may teach. Turn it on with: claw-local learn on")
         model = self._assistant.model_path
-        self._assistant.wait_judged(timeout_s=60.0)
-        status = self.status()
-        if status.lessons + status.waiting < self._assistant.settings.learning.min_lessons:
-            raise LearnError(_nothing(status))
-        return run_trainer(
-            self._store,
-            self._assistant.paths,
-            self._assistant.settings,
-            model,
-            on_progress=on_progress,
-            cancel=cancel,
-        )
+        if self.paused().run is None:
+            self._assistant.wait_judged(timeout_s=60.0)
+            status = self.status()
+            if status.lessons + status.waiting < self._assistant.settings.learning.min_lessons:
+                raise LearnError(_nothing(status))
+        return Job.start(self._store, self._assistant.paths, self._assistant.settings, model, started_by=started_by)
+
+    def now(
+        self,
+        on_progress: Callable[[Progress], None] | None = None,
+        cancel: threading.Event | None = None,
+        leave: threading.Event | None = None,
+    ) -> LearnResult:
+        """Learn now, because the person says so, and put the new adapter into use if the gate lets it.
+
+        Args:
+            cancel: set to stop the run and throw away what it has reached.
+            leave: set to leave it: the next start goes on from there.
+
+        Raises:
+            LearningPaused: it was left. LearnError: as for `start`, or the run failed or was stopped. ModelError: no
+            model.
+        """
+        job = self.start("person")
+        person_asked(self._store)
+        return LearnResult(**job.follow(on_progress, cancel, leave).result)
 
 
 def _holds(hint: Hint) -> bool:

@@ -9,9 +9,10 @@ from ..paths import Paths
 from .chats import Chats
 from .database import Database
 from .exams import Exams
-from .learning import Adapters, Flags, Runs, Samples
+from .learning import Adapters, Flags, Samples
 from .messages import Messages
 from .records import AdapterRecord, Chat, Hint, Run, SampleRecord, Signal, StoredMessage, ToolCall
+from .runs import Runs
 from .search import Search
 from .served import Keys, Sessions
 from .signals import Hints, Signals

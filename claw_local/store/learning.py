@@ -1,4 +1,4 @@
-"""Samples, adapters, runs and switches: what learning leaves behind."""
+"""Samples, adapters and switches: what learning leaves behind."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import LearnError, NotFoundError
+from ..errors import NotFoundError
 from .database import Database, now
-from .processes import process_identity, process_lives
-from .records import AdapterRecord, Run, RunState, SampleRecord, Split
+from .records import AdapterRecord, SampleRecord, Split
 from .rows import IN_DELETED
 
 
@@ -161,88 +160,6 @@ class Adapters:
                 db.table("adapters").update(adapter_id, {"state": "active"})
 
 
-class Runs:
-    """The table of training runs. Only one runs at a time, across all processes."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def begin(self) -> int:
-        """Start a run, owned by this process.
-
-        Raises:
-            LearnError: another one is running.
-        """
-        self.bury()
-        with self._database.write() as db:
-            if db.table("runs").count_where("state = 'running'"):
-                raise LearnError(
-                    "A learning run is already going on. Wait for it to end: `claw-local learn status` shows it."
-                )
-            row = {
-                "state": "running",
-                "phase": "starting",
-                "progress": 0.0,
-                "detail": "",
-                "process": process_identity(),
-                "result": "{}",
-                "started_at": now(),
-                "finished_at": "",
-            }
-            return int(str(db.table("runs").insert(row).last_pk))
-
-    def bury(self) -> None:
-        """Mark runs whose process has ended without a word as failed."""
-        with self._database.read() as db:
-            rows = list(db.table("runs").rows_where("state = 'running'", select="id, process"))
-        for row in rows:
-            if not process_lives(row["process"]):
-                self.finish(row["id"], "failed", result={}, detail="Its process ended before it was done.")
-
-    def take_over(self, run_id: int) -> None:
-        """Make this process the run's owner."""
-        with self._database.write() as db:
-            db.table("runs").update(run_id, {"process": process_identity()})
-
-    def progress(self, run_id: int, phase: str, fraction: float, detail: str = "") -> None:
-        with self._database.write() as db:
-            db.table("runs").update(run_id, {"phase": phase, "progress": fraction, "detail": detail})
-
-    def finish(
-        self, run_id: int, state: RunState, *, result: dict[str, Any], detail: str = "", adapter_id: int | None = None
-    ) -> None:
-        with self._database.write() as db:
-            db.table("runs").update(
-                run_id,
-                {
-                    "state": state,
-                    "result": json.dumps(result),
-                    "detail": detail,
-                    "adapter_id": adapter_id,
-                    "progress": 1.0,
-                    "finished_at": now(),
-                },
-            )
-
-    def get(self, run_id: int) -> Run:
-        """Raises NotFoundError."""
-        with self._database.read() as db:
-            for row in db.table("runs").rows_where("id = ?", [run_id]):
-                return _run(row)
-        raise NotFoundError(f"There is no run {run_id}.")
-
-    def running(self) -> Run | None:
-        """The run that is going on in a live process, if any."""
-        with self._database.read() as db:
-            rows = list(db.table("runs").rows_where("state = 'running'", order_by="id desc"))
-        return next((_run(row) for row in rows if process_lives(row["process"])), None)
-
-    def list(self, *, limit: int = 50) -> list[Run]:
-        """Newest first."""
-        with self._database.read() as db:
-            return [_run(row) for row in db.table("runs").rows_where(order_by="id desc", limit=limit)]
-
-
 class Flags:
     """Switches that every open program must see at once, by name."""
 
@@ -280,7 +197,3 @@ def _adapter(row: dict[str, Any]) -> AdapterRecord:
             "lineage": tuple(json.loads(row["lineage"] or "[]")),
         }
     )
-
-
-def _run(row: dict[str, Any]) -> Run:
-    return Run(**{**row, "result": json.loads(row["result"] or "{}")})

@@ -319,6 +319,26 @@ def m012_steps(db: Database) -> None:
     db.table("samples").add_column("advantage", float)
 
 
+def m013_going_on(db: Database) -> None:
+    # What a run that was left needs to go on, and what is known of one that went wrong. `checkpoint`: where it can go
+    # on, as JSON, empty if nowhere; `lineage`: the replies it learns from; `failures`, `fallbacks`: JSON lists;
+    # `asked`: empty, or what the run is asked to do; `seen_at`: its last sign of life.
+    runs = db.table("runs")
+    for column, default in (
+        ("started_by", "person"),
+        ("inputs", ""),
+        ("checkpoint", ""),
+        ("lineage", "[]"),
+        ("failures", "[]"),
+        ("fallbacks", "[]"),
+        ("asked", ""),
+        ("seen_at", ""),
+    ):
+        runs.add_column(column, str, not_null_default=default)
+    runs.add_column("economy", int, not_null_default=0)
+    runs.add_column("seconds_left", float)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_chats,
     m002_signals,
@@ -332,4 +352,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m010_served,
     m011_tools,
     m012_steps,
+    m013_going_on,
 )

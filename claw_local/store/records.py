@@ -12,7 +12,8 @@ SignalState = Literal["active", "waiting", "superseded"]
 HintScope = Literal["everywhere", "chat", "turn"]
 HintState = Literal["active", "consolidated", "dropped"]
 AdapterState = Literal["candidate", "active", "retired", "rejected", "forgotten"]
-RunState = Literal["running", "done", "failed", "stopped"]
+RunState = Literal["running", "paused", "done", "failed", "stopped", "dropped"]
+StartedBy = Literal["person", "idle"]
 Split = Literal["train", "held-out"]
 ToolDecision = Literal["free", "once", "always", "no"]
 ToolState = Literal["done", "failed", "declined", "undone"]
@@ -222,8 +223,47 @@ class AdapterRecord:
 
 
 @dataclass(frozen=True)
+class RunFailure:
+    """One way in which a run went wrong.
+
+    Attributes:
+        kind: the error's class, or what ended the process.
+        phase, step: where it was.
+        inputs: fingerprint of what it worked on.
+        words: for a person.
+    """
+
+    kind: str
+    phase: str
+    step: int
+    inputs: str
+    words: str
+    at: str
+
+    def same(self, other: RunFailure) -> bool:
+        """Whether the other went wrong in the same way, on the same inputs."""
+        mine, theirs = ((f.kind, f.phase, f.step, f.inputs) for f in (self, other))
+        return mine == theirs
+
+
+@dataclass(frozen=True)
 class Run:
-    """One training run. `progress` from 0 to 1; `result` as `learn now --json` prints it."""
+    """One training run.
+
+    Attributes:
+        state: "paused" is one that was left and can go on; "dropped" one that was left and no longer can.
+        progress: from 0 to 1.
+        result: as `learn now --json` prints it.
+        inputs: fingerprint of what it works on; "" before that is known.
+        checkpoint: where it can go on, as {"phase": ..., "step": steps done, "steps": of how many}; empty if nowhere.
+        lineage: the replies it learns from.
+        failures: how often it went wrong, oldest first.
+        economy: how hard it saves memory: 0 not, 1 small micro-batches, 2 activations computed again, 3 NF4 weights.
+        fallbacks: each time it began to save more memory, and why, in words.
+        asked: "leave" or "stop" while it is asked to.
+        seconds_left: estimate; None if nothing is known.
+        seen_at: last sign of life.
+    """
 
     id: int
     adapter_id: int | None
@@ -235,6 +275,25 @@ class Run:
     result: dict[str, Any]
     started_at: str
     finished_at: str
+    started_by: StartedBy = "person"
+    inputs: str = ""
+    checkpoint: dict[str, Any] = field(default_factory=dict)
+    lineage: tuple[int, ...] = ()
+    failures: tuple[RunFailure, ...] = ()
+    economy: int = 0
+    fallbacks: tuple[str, ...] = ()
+    asked: str = ""
+    seconds_left: float | None = None
+    seen_at: str = ""
+
+    @property
+    def where(self) -> str:
+        """Where it can go on, in words, such as "step 3 of 8"; "" if nowhere."""
+        if not self.checkpoint:
+            return ""
+        done, of = int(self.checkpoint["step"]), int(self.checkpoint["steps"])
+        known = {"gate": "the gate", "start": "the beginning"}
+        return known.get(self.checkpoint["phase"], f"step {done + 1} of {of}")
 
 
 @dataclass(frozen=True)

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
-import signal
+import sqlite3
 import sys
-from collections.abc import Callable
+import traceback
 from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from claw_local.store import Store
 
-class Stopped(BaseException):
-    """The run was asked to end."""
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise Stopped
-
-
-def _with_parent(parent: int) -> Callable[[], None]:
-    """A check that ends the run when the process that started it is gone: nobody could stop it any more."""
-
-    def check() -> None:
-        if os.getppid() != parent:
-            raise Stopped
-
-    return check
+DONE, FAILED, STOPPED, LEFT = 0, 1, 3, 4
+NO_SPACE = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def main() -> int:
-    """Run, and leave the outcome in the store. Exit status: 0 done, 1 failed, 3 stopped."""
+    """Run, and leave the outcome in the store. Exit status: 0 done, 1 failed, 3 stopped, 4 left to go on later."""
     parser = argparse.ArgumentParser(prog="claw_trainer", description=__doc__)
     parser.add_argument("--run", type=int, required=True, help="id of the run in the store")
     parser.add_argument("--request", type=Path, required=True, help="JSON file with the model and the settings")
@@ -38,37 +27,103 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"  # Nothing a library does may reach for the network.
 
-    from claw_local.errors import ClawError, LearnError
+    from .manners import be_modest
+
+    be_modest()
+
+    from claw_local.errors import ClawError
     from claw_local.paths import locate
     from claw_local.store import Store
+
+    from .leaving import Leaving, Left
 
     paths = locate()
     store = Store(paths)
     store.runs.take_over(options.run)
     try:
-        signal.signal(signal.SIGTERM, _stop)
-        from .run import read_request, run
+        with Leaving(store, options.run):
+            from .run import read_request, run
 
-        if options.judge:
-            from .judge_joint import run
-        model, settings = read_request(options.request)
-        run(store, paths, settings, model, options.run, check=_with_parent(os.getppid()))
-        return 0
-    except Stopped:
-        store.runs.finish(options.run, "stopped", result={}, detail="The learning run was stopped.")
-        return 3
-    except ClawError as error:
-        store.runs.finish(options.run, "failed", result={}, detail=str(error))
-        return 1
-    except MemoryError:
-        words = (
-            "Memory ran out while learning. Close other programs, or set learning.rollouts and learning.replay lower."
-        )
-        store.runs.finish(options.run, "failed", result={}, detail=str(LearnError(words)))
-        return 1
+            request = read_request(options.request)
+            if options.judge:
+                from .judge_joint import run as train_judge
+
+                train_judge(store, paths, request.settings, request.model, options.run)
+            else:
+                run(store, paths, request, options.run)
+        return DONE
+    except Left:
+        return _left(store, options.run)
+    except (ClawError, OSError, MemoryError) as error:
+        return _failed(store, options.run, error)
+    except Exception as error:
+        traceback.print_exc()
+        return _failed(store, options.run, error)
     finally:
+        from claw_local.idle import kept
+
+        if store.runs.get(options.run).state not in ("running", "paused"):
+            kept.remove(paths, options.run)
         store.close()
 
 
+def _left(store: Store, run_id: int) -> int:
+    run = store.runs.get(run_id)
+    if run.state != "running":
+        return DONE  # It had just ended.
+    if run.asked == "stop" or not run.checkpoint:
+        store.runs.finish(run_id, "stopped", result={}, detail="The learning run was stopped.")
+        return STOPPED
+    store.runs.pause(run_id, f"It was left, and goes on from {run.where}.")
+    return LEFT
+
+
+def _failed(store: Store, run_id: int, error: Exception) -> int:
+    """Note what went wrong. What would go wrong again in the same way ends the run; with anything else, such as a full
+    disk, it goes on from where it was."""
+    from claw_local.errors import LearnError
+
+    run = store.runs.get(run_id)
+    if run.state != "running":
+        return DONE
+    full = _is_full(error)
+    kind = "DiskFull" if full else type(error).__name__
+    words = _words(error)
+    if kind != "NothingNew":  # Which is no failure.
+        store.runs.note_failure(run_id, kind, words)
+    has_more = run.checkpoint.get("phase", "start") != "start"
+    if (full and run.checkpoint) or (has_more and not isinstance(error, LearnError)):
+        store.runs.pause(run_id, f"{words} It goes on from {run.where}.")
+    else:
+        store.runs.finish(run_id, "failed", result={}, detail=words)
+    return FAILED
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, says that the disk is full."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            return True
+        if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _words(error: Exception) -> str:
+    from claw_local.errors import ClawError
+
+    if isinstance(error, ClawError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "Memory ran out while learning. Close other programs, or learn with a smaller model."
+    if isinstance(error, OSError):
+        remedy = "Make some room on the disk." if _is_full(error) else "Run `claw-local doctor`."
+        return f"Learning could not write its files: {error}. {remedy}"
+    return f"Learning met an error that was not expected ({type(error).__name__}: {error}). Its log has the details."
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # At once: taking torch down takes longer than a person who came back should wait.

@@ -94,6 +94,7 @@ class Policy:
         causal_lm = base.model
         causal_lm.config._attn_implementation = ATTENTION
         self.base = base
+        self.packed_tokens, self.chunk_rows = PACKED_TOKENS, CHUNK_ROWS
         self.has_parent = parent is not None
         config = (
             _parent_config(parent)
@@ -206,14 +207,14 @@ class Policy:
         """
         order = sorted(range(len(turns)), key=lambda index: turn_tokens(turns[index]))
         sizes = [turn_tokens(turns[index]) for index in order]
-        for group in split_by_tokens(sizes, PACKED_TOKENS):
+        for group in split_by_tokens(sizes, self.packed_tokens):
             members = [order[place] for place in group]
             packed = pack([turns[index] for index in members], self.device)
             with self.view(view):
                 hidden = self.hidden(packed)  # [R, D]
             for index, states in zip(members, torch.split(hidden, list(packed.response_lengths)), strict=True):
-                for start in range(0, states.shape[0], CHUNK_ROWS):
-                    yield index, start, self.logits(states[start : start + CHUNK_ROWS])
+                for start in range(0, states.shape[0], self.chunk_rows):
+                    yield index, start, self.logits(states[start : start + self.chunk_rows])
 
     def response_logprobs(self, view: View, turns: Sequence[Turn]) -> list[torch.Tensor]:
         """For each turn [T] log-probabilities of its response tokens, in nats, without gradient."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from .batches import Sample, Turn
 from .policy import Policy
+
+Key = tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class References:
         self.policy = policy
         self.top_k = top_k
         self.most = most
-        self._kept: OrderedDict[tuple[object, ...], Reference] = OrderedDict()
+        self._kept: OrderedDict[Key, Reference] = OrderedDict()
 
     def of(self, samples: Sequence[Sample]) -> list[Reference]:
         """One reference for each sample, in order."""
@@ -53,6 +55,14 @@ class References:
         while len(self._kept) > self.most:
             self._kept.popitem(last=False)
         return references
+
+    def kept(self) -> Iterator[tuple[Key, Reference]]:
+        """What is remembered, by (prompt, teacher's prompt, response); what was asked for longest ago comes first."""
+        yield from self._kept.items()
+
+    def restore(self, kept: Mapping[Key, Reference]) -> None:
+        """Remember this, and nothing else: in another batch the views would round a little differently."""
+        self._kept = OrderedDict(kept)
 
     def _ask(self, samples: list[Sample]) -> list[Reference]:
         base = self.policy.response_logprobs("base", [(s.prompt_ids, s.response_ids) for s in samples])

@@ -5,9 +5,10 @@ It must never know how a step is computed: it gives samples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,20 @@ class Practice:
         self._sampling = sampling
         self.scores: list[float] = []
         """Mean score of each round's answers, for those that got a reward."""
+
+    def state(self) -> dict[str, Any]:
+        """All that changes from round to round, as JSON can hold it."""
+        return {
+            "progress": self._progress.state(),
+            "scores": list(self.scores),
+            "random": self._random.bit_generator.state,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from `state()`. Raises ValueError if it is of other lessons."""
+        self._progress.restore(state["progress"])
+        self.scores = list(state["scores"])
+        self._random.bit_generator.state = state["random"]
 
     def round(self, engine: Engine, adapter: Path | None, count: int) -> list[Sample]:
         """Sample answers with this GGUF LoRA (None: the base) and make up to `count` samples of them.

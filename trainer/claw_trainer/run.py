@@ -1,187 +1,234 @@
 """One learning run, from the person's chats to an adapter that the gate has looked at. Reads top to bottom.
 
-Left out on purpose: pausing and resuming, and any choice of when to run: the run is short, and who starts it decides.
+A run may be left at any moment and goes on where it was: what it learns from is settled once (`plan`), the steps keep
+what they need after each (`training`), and the gate is asked anew. Left out on purpose: any choice of when to run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from claw_local.adapters import gguf, retiring
-from claw_local.adapters.checking import ask_gate, fresh_sampling
-from claw_local.adapters.lessons import Lesson, lasting_hints, lessons_of
+from claw_local.adapters import retiring
+from claw_local.adapters.checking import ask_gate
 from claw_local.adapters.registry import file_sha256, put_into_use, slots
 from claw_local.engine.base import AdapterSlot, Engine
 from claw_local.engine.llama_cpp import LlamaCppEngine
-from claw_local.errors import LearnError
 from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
+from claw_local.idle.kept import BEGAN, PLAN, VARIANTS, folder_of
 from claw_local.judge.background import judge_waiting
 from claw_local.judge.verdict import AnyJudge
-from claw_local.memory import likes
 from claw_local.paths import Paths
-from claw_local.settings import Settings
+from claw_local.settings import ModelSettings, Settings
 from claw_local.signals import turns
-from claw_local.store import AdapterRecord, Store
+from claw_local.store import Store
 
 from .judging import judging
-from .rewards import Rewards, judged
-from .rollouts import Practice, balanced, stored_samples
-from .variants import adapted
+from .plan import Plan, make_plan, read_plan, write_plan
+from .rewards import judged
+from .variants import kept_or_adapted
 
 Report = Callable[[str, float, str], None]
 
-LEAST_STEPS = 4
-"""Steps that are taken however good the first fresh answers were."""
+FILES = ("adapter.gguf", "peft/adapter_model.safetensors")
+LEAST_SHARE = 0.02
+"""Share of a run that must be done before an estimate of the rest means anything."""
 
 
-def read_request(path: Path) -> tuple[Path, Settings]:
-    """The model and the settings, as the core wrote them down for this run."""
+@dataclass(frozen=True)
+class Request:
+    """What the core asks for. `memory_bytes`: most memory the run may hold, 0 for no bound."""
+
+    model: Path
+    settings: Settings
+    threads: int = 1
+    memory_bytes: int = 0
+
+
+def read_request(path: Path) -> Request:
+    """The model, the settings and the run's share of the machine, as the core wrote them down."""
     request = json.loads(path.read_text("utf-8"))
-    return Path(request["model"]), Settings.model_validate(request["settings"])
+    settings = Settings.model_validate(request["settings"])
+    return Request(Path(request["model"]), settings, int(request["threads"]), int(request["memory_bytes"]))
 
 
-def run(
-    store: Store,
-    paths: Paths,
-    settings: Settings,
-    model: Path,
-    run_id: int,
-    *,
-    check: Callable[[], None] = lambda: None,
-) -> None:
+def run(store: Store, paths: Paths, request: Request, run_id: int) -> None:
     """Judge, practise, train, ask the gate, and put the adapter into use if it lets it.
 
-    `check` is called at each report of progress; it may raise to end the run.
-
     Raises:
-        LearnError: nothing to learn, or a number stopped being finite. The adapter in use stays in use.
+        LearnError: nothing to learn, not enough memory, or a number stopped being finite. The adapter in use stays in
+            use. OSError: what the run must keep cannot be written.
     """
-    started = time.perf_counter()
-
-    def report(phase: str, fraction: float, detail: str = "") -> None:
-        check()
-        store.runs.progress(run_id, phase, fraction, detail)
-
+    report = _reporter(store, run_id)
     report("loading", 0.0, "the model")
-    engine = LlamaCppEngine.open(model, settings.model, cache_dir=paths.data)
+    engine = LlamaCppEngine.open(request.model, _engine_settings(request), cache_dir=paths.data)
     try:
-        with judging(settings, paths, store, engine, lambda n, of: report("exam", 0.01, f"{n} of {of}")) as judge:
-            result = _run(store, paths, settings, engine, judge, run_id, report)
+        exam = lambda n, of: report("exam", 0.01, f"{n} of {of}")  # noqa: E731
+        with judging(request.settings, paths, store, engine, exam) as judge:
+            _run(store, paths, request, engine, judge, run_id, report)
     finally:
         engine.close()
-    result = replace(result, seconds=round(time.perf_counter() - started, 2))
-    detail = "" if result.accepted else result.reason
-    store.runs.finish(run_id, "done", result=asdict(result), adapter_id=result.adapter or None, detail=detail)
+
+
+def _engine_settings(request: Request) -> ModelSettings:
+    """As the person's, but with the run's own number of threads where one is set."""
+    fixed = request.settings.learning.threads
+    return request.settings.model.model_copy(update={"threads": fixed}) if fixed else request.settings.model
+
+
+def _reporter(store: Store, run_id: int) -> Report:
+    """Writes progress, with an estimate of the time left, which assumes that the rest goes as fast as this part did."""
+    first: list[tuple[float, float]] = []
+
+    def report(phase: str, fraction: float, detail: str = "") -> None:
+        if phase not in ("loading", "exam", "judging") and not first:
+            first.append((fraction, time.monotonic()))
+        begun, since = first[0] if first else (fraction, 0.0)
+        done = fraction - begun
+        left = (time.monotonic() - since) / done * (1.0 - fraction) if done > LEAST_SHARE else None
+        store.runs.progress(run_id, phase, fraction, detail, left)
+
+    return report
 
 
 def _run(
     store: Store,
     paths: Paths,
-    settings: Settings,
+    request: Request,
     engine: Engine,
     judge: AnyJudge | None,
     run_id: int,
     report: Report,
-) -> LearnResult:
-    learning = settings.learning
+) -> None:
+    started = time.perf_counter()
+    settings = request.settings
+    own = folder_of(paths, run_id)
+    own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    plan = read_plan(own / PLAN, store) or _plan(store, request, engine, judge, own, run_id, report)
 
-    # What was said since the last run, judged.
-    waiting = turns.waiting(store)
-    if judge is not None:
-        judge_waiting(store, judge, waiting, lambda n: report("judging", 0.02, f"{n} of {len(waiting)}"))
-
-    # What there is to learn from: lessons to train on, lessons held out for the gate, and the wishes of now.
-    used = {sample.message_id for sample in store.samples.list() if sample.times_used}
-    # What another model wrote in a chat of its own is not this one's to learn from: its tokens mean something else.
-    mine = [turn for turn in turns.pair(store) if turn.reply.model_sha256 == engine.info.sha256]
-    everything = [turn for turn in mine if turn.is_lesson or turn.only_turn]
-    fresh = [turn for turn in everything if turn.is_lesson and turn.reply.id not in used]
-    if not fresh:
-        raise LearnError(
-            "There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you."
-        )
-    for turn in everything:
-        store.samples.put(turn.reply.id, turn.split, turn.score, turn.hint, step=turn.step, advantage=turn.advantage)
-    lasting = lasting_hints(store, engine, settings.memory.budget_tokens) if settings.memory.enabled else []
-    hints = [hint.text for hint in lasting]
-    liked = likes.likes_of(everything, hints, denied=likes.denied(store))
-    checks = [preference.check for preference in liked]
-    lessons = lessons_of(store, engine, everything, hints)
-    train = [lesson for lesson in lessons if lesson.turn.split == "train"]
-    held_out = [lesson for lesson in lessons if lesson.turn.split == "held-out" and lesson.turn.is_lesson]
-    if not any(lesson.turn.is_lesson for lesson in train):
-        train, held_out = lessons, []  # Too few to hold any out: the shipped prompts decide alone.
-
-    parent = store.adapters.active(engine.info.sha256)
+    parent = store.adapters.get(plan.parent) if plan.parent else None
     _sweep(store, paths)
     folder = Path(tempfile.mkdtemp(prefix=f"run-{run_id}-", dir=paths.adapters))
     try:
-        rewards = judged(store, judge, train, checks, hints, lambda n, _: report("exam", 0.04, f"case {n}"))
-        varied = adapted(store, engine, train, rewards, hints, slots(parent), settings, report)
-        trained = _train(settings, engine, [*train, *varied.lessons], rewards, parent, folder, report)
+        from .economy import Economy
+        from .training import Course, train
+
+        steps = settings.learning.steps
+        rewards = judged(
+            store, judge, plan.train, plan.checks, plan.hints, lambda n, _: report("exam", 0.04, f"case {n}")
+        )
+        varied = kept_or_adapted(
+            own / VARIANTS, store, engine, plan.train, rewards, plan.hints, slots(parent), settings, report
+        )
+        course = Course(
+            settings=settings,
+            engine=engine,
+            plan=plan,
+            variants=varied.lessons,
+            rewards=rewards,
+            parent=parent,
+            kept=own,
+            work=folder,
+            economy=Economy(
+                store.runs.get(run_id).economy,
+                request.memory_bytes,
+                lambda level, why: store.runs.save_memory(run_id, level, why),
+            ),
+            report=report,
+            passed=lambda phase, step: store.runs.set_checkpoint(run_id, phase, step, steps),
+        )
+        trained = train(course)
         candidate = AdapterSlot(folder / "adapter.gguf")
         report("gate", 0.85, "asking questions it never trained on")
         verdict, probes = ask_gate(
             settings,
             engine,
-            held_out,
-            hints,
-            checks,
+            plan.held_out,
+            plan.hints,
+            plan.checks,
             current=slots(parent),
             candidate=[candidate],
             report=lambda fraction, words: report("gate", 0.85 + 0.14 * fraction, words),
         )
         write_whole(folder / "gate.json", json.dumps(verdict.as_json(), indent=2).encode())
         write_whole(folder / "gate.md", verdict.as_markdown().encode())
+
+        # Registered, in use if it passed, and the run at its end, in one transaction.
+        fallbacks = list(store.runs.get(run_id).fallbacks)
+        kept = retiring.retention(plan.lasting, probes)
+        lineage = {lesson.turn.reply.id for lesson in plan.train} | set(parent.lineage if parent else ())
+        with store.database.write():
+            record = store.adapters.add(
+                parent_id=plan.parent,
+                model_sha256=engine.info.sha256,
+                architecture=engine.info.architecture,
+                peft_dir=str(folder / "peft"),
+                gguf_path=str(folder / "adapter.gguf"),
+                sha256={
+                    name: file_sha256(folder / name) for name in ("adapter.gguf", "peft/adapter_model.safetensors")
+                },
+                recipe={
+                    **settings.learning.model_dump(),
+                    "hints": plan.hints,
+                    "likes": {like.words: like.evidence for like in plan.liked},
+                },
+                metrics={
+                    "steps": trained.history,
+                    "variants": varied.counts,
+                    "gate": verdict.as_json(),
+                    "hints": [asdict(hint) for hint in kept],
+                    "learned_hints": [hint.hint_id for hint in kept if hint.learned],
+                    "fallbacks": fallbacks,
+                },
+                lineage=sorted(lineage),
+                state="candidate" if verdict.accepted else "rejected",
+                reason=verdict.reason,
+            )
+            if verdict.accepted:
+                put_into_use(store, record, engine.info.sha256)
+                store.samples.count_use(lesson.turn.reply.id for lesson in plan.lessons)
+            spent = sum(step["seconds"] for step in trained.history)
+            result = LearnResult(
+                adapter=record.id,
+                accepted=verdict.accepted,
+                reason=verdict.reason,
+                samples=trained.seen,
+                steps=trained.step,
+                seconds=round(max(spent, time.perf_counter() - started), 2),
+                gate=verdict.as_json(),
+            )
+            detail = "" if result.accepted else result.reason
+            store.runs.finish(run_id, "done", result=asdict(result), adapter_id=result.adapter, detail=detail)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
-    # Registered and, if it passed, in use, in one transaction.
-    kept = retiring.retention(lasting, probes)
-    lineage = sorted({lesson.turn.reply.id for lesson in train} | set(parent.lineage if parent else ()))
-    with store.database.write():
-        record = store.adapters.add(
-            parent_id=parent.id if parent else 0,
-            model_sha256=engine.info.sha256,
-            architecture=engine.info.architecture,
-            peft_dir=str(folder / "peft"),
-            gguf_path=str(folder / "adapter.gguf"),
-            sha256={name: file_sha256(folder / name) for name in ("adapter.gguf", "peft/adapter_model.safetensors")},
-            recipe={**learning.model_dump(), "hints": hints, "likes": {p.words: p.evidence for p in liked}},
-            metrics={
-                "steps": trained["history"],
-                "variants": varied.counts,
-                "gate": verdict.as_json(),
-                "hints": [asdict(hint) for hint in kept],
-                "learned_hints": [hint.hint_id for hint in kept if hint.learned],
-            },
-            lineage=lineage,
-            state="candidate" if verdict.accepted else "rejected",
-            reason=verdict.reason,
-        )
-        if verdict.accepted:
-            put_into_use(store, record, engine.info.sha256)
-            store.samples.count_use(lesson.turn.reply.id for lesson in lessons)
-    return LearnResult(
-        adapter=record.id,
-        accepted=verdict.accepted,
-        reason=verdict.reason,
-        samples=trained["samples"],
-        steps=trained["steps"],
-        seconds=0.0,
-        gate=verdict.as_json(),
-    )
+
+def _plan(
+    store: Store,
+    request: Request,
+    engine: Engine,
+    judge: AnyJudge | None,
+    own: Path,
+    run_id: int,
+    report: Report,
+) -> Plan:
+    """Judge what was said since the last run, and settle what this one learns from."""
+    waiting = turns.waiting(store)
+    if judge is not None:
+        judge_waiting(store, judge, waiting, lambda n: report("judging", 0.02, f"{n} of {len(waiting)}"))
+    plan = make_plan(store, request.settings, engine, request.threads)
+    fingerprint = write_plan(own / PLAN, plan)
+    began = (own / BEGAN).read_bytes() if (own / BEGAN).is_file() else b""
+    store.runs.set_inputs(run_id, hashlib.sha256(began + fingerprint.encode()).hexdigest(), plan.lineage)
+    return plan
 
 
 def _sweep(store: Store, paths: Paths) -> None:
@@ -191,71 +238,3 @@ def _sweep(store: Store, paths: Paths) -> None:
     for folder in paths.adapters.glob("run-*"):
         if folder.name not in kept:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _train(
-    settings: Settings,
-    engine: Engine,
-    lessons: Sequence[Lesson],
-    rewards: Rewards,
-    parent: AdapterRecord | None,
-    folder: Path,
-    report: Report,
-) -> dict[str, Any]:
-    """Several small steps, each on fresh answers and on stored turns. Leaves `peft/` and `adapter.gguf` behind."""
-    report("loading", 0.05, "the trainer")
-    from .policy import Policy
-    from .step import Objective, Trainer
-    from .weights import load_base
-
-    learning = settings.learning
-    base = engine.info.path
-    policy = Policy(
-        load_base(base),
-        rank=learning.rank,
-        alpha=learning.alpha,
-        seed=learning.seed,
-        parent=Path(parent.peft_dir) if parent else None,
-    )
-    objective = Objective(
-        method=learning.method,
-        top_k=learning.top_k,
-        w_rl=learning.w_rl,
-        w_opd=learning.w_opd,
-        clip_low=learning.clip_low,
-        clip_high=learning.clip_high,
-        kl_base=learning.kl_base,
-        importance_cap=learning.importance_cap,
-        opd_only=learning.opd_only,
-    )
-    trainer = Trainer(policy, objective, learning_rate=learning.learning_rate, max_norm=learning.max_norm)
-    practice = Practice(lessons, rewards, fresh_sampling(settings), seed=learning.seed)
-    stored = stored_samples(lessons)
-    random = np.random.default_rng(learning.seed + 1)
-    current: Path | None = Path(parent.gguf_path) if parent else None
-    history: list[dict[str, float]] = []
-    seen = 0
-    for step in range(learning.steps):
-        where = f"step {step + 1} of {learning.steps}"
-        fraction = 0.08 + 0.77 * step / learning.steps
-        report("practising", fraction, f"{where}: fresh answers")
-        samples = practice.round(engine, current, learning.rollouts)
-        samples += balanced([stored[n] for n in random.permutation(len(stored))], learning.replay)
-        if not samples:
-            raise LearnError(
-                "Nothing of what was said tells how an answer should have been. Say what you would like different."
-            )
-        report("training", fraction + 0.3 / learning.steps, f"{where}: {len(samples)} samples")
-        metrics = trainer.step(samples)
-        seen += len(samples)
-        history.append({**metrics, **({"score": practice.scores[-1]} if practice.scores else {})})
-        current = _export(policy, folder, base)
-        if len(practice.scores) >= LEAST_STEPS and min(practice.scores[-2:]) >= learning.enough:
-            break
-    return {"samples": seen, "steps": len(history), "history": history}
-
-
-def _export(policy: Any, folder: Path, base: Path) -> Path:
-    """The policy of now as PEFT files and as a GGUF LoRA."""
-    peft_dir = policy.save(folder / "peft")
-    return gguf.convert_lora(peft_dir, base, folder / "adapter.gguf")

@@ -322,8 +322,9 @@ class Trainer:
         hidden = self.policy.hidden(pack([(s.prompt_ids, s.response_ids) for s in group], self.policy.device))  # [R, D]
         leaf = hidden.detach().requires_grad_()  # [R, D]
         found = []
-        for start in range(0, leaf.shape[0], CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, leaf.shape[0])
+        rows_at_once = min(CHUNK_ROWS, self.policy.chunk_rows)
+        for start in range(0, leaf.shape[0], rows_at_once):
+            stop = min(start + rows_at_once, leaf.shape[0])
             part = rows.part(start, stop)
             part = Rows(**{entry.name: getattr(part, entry.name).to(hidden.device) for entry in fields(part)})
             before = None if old is None else old[start:stop]

@@ -1,19 +1,23 @@
 """Tasks that adapt: easier and harder variants of the person's own, written by the model, kept if they are that.
 
 RLAnything's rule for its environment (DESIGN §1): a variant is kept only if the success rate moves as meant. Variants
-live in the run alone: they never reach a chat, the store or the gate.
+live in the run alone, and in its own folder until it ends: they never reach a chat, the store or the gate.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from claw_local.adapters.checking import fresh_sampling
 from claw_local.adapters.lessons import Lesson, lessons_of
 from claw_local.engine.base import AdapterSlot, Engine, Message, Sampling
+from claw_local.files import write_whole
 from claw_local.settings import Settings
 from claw_local.signals.turns import Turn
 from claw_local.store import Store
@@ -63,12 +67,65 @@ class Varied:
 
     Attributes:
         lessons: the variants that were kept.
-        counts: how many tasks were looked at, and of each direction how many were written and kept. No text: what is
-            made of the person's words is kept nowhere.
+        counts: how many tasks were looked at, and of each direction how many were written and kept. No text: once the
+            run has ended, what was made of the person's words is kept nowhere.
     """
 
     lessons: list[Lesson] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+
+
+def kept_or_adapted(
+    file: Path,
+    store: Store,
+    engine: Engine,
+    lessons: Sequence[Lesson],
+    rewards: Rewards,
+    hints: Sequence[str],
+    adapters: Sequence[AdapterSlot],
+    settings: Settings,
+    report: Report = lambda phase, fraction, detail: None,
+) -> Varied:
+    """What was kept there when the run began, or else `adapted` now, and kept: a run that goes on has the same tasks.
+
+    Raises:
+        OSError: it cannot be kept.
+    """
+    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):  # Damaged: they are made anew.
+        return _read(json.loads(file.read_text("utf-8")), lessons)
+    made = adapted(store, engine, lessons, rewards, hints, adapters, settings, report)
+    entries = [
+        {
+            "reply": lesson.turn.reply.id,
+            "question": lesson.turn.question,
+            "prompt_ids": lesson.prompt_ids,
+            "hinted_ids": lesson.hinted_ids,
+        }
+        for lesson in made.lessons
+    ]
+    write_whole(file, json.dumps({"variants": entries, "counts": made.counts}).encode())
+    return made
+
+
+def _read(kept: dict[str, Any], lessons: Sequence[Lesson]) -> Varied:
+    turns = {lesson.turn.reply.id: lesson.turn for lesson in lessons}
+    found = []
+    for entry in kept["variants"]:
+        hinted = entry["hinted_ids"]
+        found.append(
+            Lesson(
+                _turned(turns[entry["reply"]], entry["question"]),
+                tuple(entry["prompt_ids"]),
+                None if hinted is None else tuple(hinted),
+                variant=True,
+            )
+        )
+    return Varied(found, dict(kept["counts"]))
+
+
+def _turned(turn: Turn, question: str) -> Turn:
+    asked = replace(turn.history[-1], content=question)
+    return replace(turn, history=(*turn.history[:-1], asked), demonstration="")
 
 
 def adapted(
@@ -149,9 +206,7 @@ def write(
         question = read(text.text)
         if question is None or not is_variant(turn.question, question):
             continue
-        asked = replace(turn.history[-1], content=question)
-        varied = replace(turn, history=(*turn.history[:-1], asked), demonstration="")
-        made = lessons_of(store, engine, [varied], hints)
+        made = lessons_of(store, engine, [_turned(turn, question)], hints)
         found += [Variant(n, way, replace(lesson, variant=True)) for lesson in made]
     return found
 

@@ -44,7 +44,7 @@ _HINTS = {
     "consolidated": ("✓", "$accent", "learned: no longer in the prompt"),
     "dropped": ("○", "$quiet", "off"),
 }
-_RUNS = {"done": "", "failed": "failed", "stopped": "stopped"}
+_RUNS = {"done": "", "failed": "failed", "stopped": "stopped", "paused": "paused", "dropped": "dropped"}
 _LEARNED_FROM = "learned from"
 
 

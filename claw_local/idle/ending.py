@@ -1,0 +1,49 @@
+"""How a run's process ended, in words. It must never change anything."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from ..errors import LearnError
+from ..store import Run
+
+KILLED = -9
+WITHOUT_A_WORD = ("died", "killed", "memory")
+"""Kinds of failures that others noted of a process that was gone."""
+STAYS = "The adapter in use has not changed."
+
+
+class LearningPaused(LearnError):
+    """The run was left and goes on later; nothing went wrong."""
+
+
+def why_it_died(status: int, log: Path) -> str:
+    """What ended a process that left no word, to follow a colon."""
+    if hasattr(signal, "SIGILL") and status == -signal.SIGILL:
+        return "it used a processor instruction this machine does not have; `claw-local doctor` says how to mend it"
+    if status == KILLED:
+        return "it was killed, perhaps because memory ran out; close other programs and try again"
+    if status < 0:
+        return f"it was ended by signal {-status}"
+    try:
+        lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    except OSError:
+        lines = []
+    return lines[-1].strip().removesuffix(".") if lines else f"it ended with status {status}"
+
+
+def error_of(run: Run, log: Path, *, failed: bool) -> LearnError:
+    """What to raise for a run that did not come to its end.
+
+    Args:
+        failed: whether it went wrong this time.
+    """
+    if run.state == "stopped":
+        return LearnError(f"The learning run was stopped. {STAYS}")
+    if run.state == "paused" and not failed:
+        return LearningPaused(f"Learning is paused. `claw-local learn now` goes on from {run.where}.")
+    if failed and run.failures[-1].kind in WITHOUT_A_WORD:
+        more = f" `claw-local learn now` goes on from {run.where}." if run.state == "paused" else ""
+        return LearnError(f"The learning run ended early: {run.failures[-1].words}. {STAYS}{more} Its log is {log}.")
+    return LearnError(run.detail or f"The learning run failed. {STAYS} Its log is {log}.")

@@ -1,0 +1,74 @@
+"""What a run that goes wrong leaves in the store: failed, or paused where it can go on."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from claw_local.errors import AdapterError, EngineError, LearnError, StoreError
+from claw_local.paths import Paths
+from claw_local.store import Run, Store
+from claw_trainer.__main__ import _failed, _left
+from claw_trainer.plan import NothingNew
+
+
+@pytest.fixture
+def store(home: Paths) -> Iterator[Store]:
+    opened = Store(home)
+    yield opened
+    opened.close()
+
+
+def after(store: Store, error: Exception, phase: str = "practising", step: int = 2) -> Run:
+    run_id = store.runs.begin()
+    store.runs.set_checkpoint(run_id, phase, step, 8)
+    assert _failed(store, run_id, error) == 1
+    return store.runs.get(run_id)
+
+
+def full() -> list[Exception]:
+    plain = OSError(errno.ENOSPC, "No space left on device")
+    adapter, database = AdapterError("Cannot write the adapter."), StoreError("The database cannot be written.")
+    adapter.__cause__ = plain
+    database.__cause__ = sqlite3.OperationalError("database or disk is full")
+    return [plain, adapter, database]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_full_disk_is_known_wherever_it_is_met_and_the_run_goes_on_later(store: Store, number: int) -> None:
+    run = after(store, full()[number], "start", 0)
+    assert (run.state, run.failures[0].kind, run.where) == ("paused", "DiskFull", "the beginning")
+    assert "goes on from the beginning" in run.detail
+
+
+def test_what_would_go_wrong_again_ends_the_run_and_anything_else_lets_it_go_on(store: Store) -> None:
+    assert after(store, LearnError("The OPD loss is not finite.")).state == "failed"
+    broken = after(store, EngineError("The engine failed while it computed."))
+    assert (broken.state, broken.where) == ("paused", "step 3 of 8")
+    assert "The engine failed while it computed. It goes on from step 3 of 8." in broken.detail
+    assert after(store, ZeroDivisionError("x"), "gate", 8).state == "paused"
+    assert after(store, EngineError("No such file."), "start", 0).state == "failed"
+    assert store.runs.running() is None
+
+
+def test_nothing_to_learn_is_no_failure(store: Store) -> None:
+    run = after(store, NothingNew(), "start", 0)
+    assert (run.state, run.failures) == ("failed", ())
+    assert "nothing new to learn" in run.detail
+
+
+def test_left_or_stopped_as_it_was_asked(store: Store) -> None:
+    first = store.runs.begin()
+    store.runs.set_checkpoint(first, "gate", 8, 8)
+    assert _left(store, first) == 4
+    assert store.runs.get(first).state == "paused"
+    second = store.runs.begin()
+    store.runs.set_checkpoint(second, "training", 1, 8)
+    store.runs.ask(second, "stop")
+    assert _left(store, second) == 3
+    assert store.runs.get(second).state == "stopped"
+    assert _left(store, second) == 0, "it had ended already, and stays as it is"
+    assert store.runs.get(second).state == "stopped"

@@ -1,0 +1,184 @@
+"""Learning with less memory: what a run needs, how much it may have, and what is tried when that is too little.
+
+Each level is slower or coarser than the one before: smaller micro-batches, then activations computed again instead of
+kept (gradient checkpointing), then base weights in NF4 (QLoRA). It must never know what is learned.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from claw_local.adapters.gguf import MODULES
+from claw_local.engine.gguf_file import GgufHeader
+from claw_local.errors import ClawError, LearnError
+from claw_local.idle.share import ECONOMIES, MOST_ECONOMY
+
+MICRO_TOKENS, LESS_TOKENS = 512, 128
+"""Tokens whose activations are held at once, and with less memory."""
+CHUNK_ROWS, LESS_ROWS = 256, 64
+PACKED_TOKENS, LESS_PACKED = 2048, 512
+PROGRAM_BYTES = 700 << 20
+"""torch and the other libraries, llama.cpp's contexts."""
+NF4_BYTES = 0.57
+"""Bytes of a weight in NF4, its share of the scales included."""
+_WORDS = (
+    "out of memory",
+    "can't allocate memory",
+    "enough memory",
+    "cannot allocate memory",
+    "bad alloc",
+    "bad_alloc",
+)
+
+
+class OverBound(MemoryError):
+    """The process holds more memory than learning may have."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What memory depends on, of a model and a LoRA.
+
+    Attributes:
+        linear, other: weights in the blocks' linear layers, and all others.
+        lora: weights of the LoRA.
+        blocks, width, inner, vocabulary: the model's shape.
+    """
+
+    linear: int
+    other: int
+    lora: int
+    blocks: int
+    width: int
+    inner: int
+    vocabulary: int
+
+    @classmethod
+    def of(cls, header: GgufHeader, rank: int) -> Sizes:
+        """Raises KeyError: it is no whole language model."""
+        linear = other = lora = inner = 0
+        blocks: set[str] = set()
+        for name, tensor in header.tensors.items():
+            parts = name.split(".")
+            if parts[0] == "blk":
+                blocks.add(parts[1])
+            if parts[0] == "blk" and parts[2] in MODULES.values() and parts[-1] == "weight":
+                linear += math.prod(tensor.shape)
+                lora += rank * sum(tensor.shape)
+                inner = max(inner, *tensor.shape)
+            else:
+                other += math.prod(tensor.shape)
+        width, vocabulary = header.tensors["token_embd.weight"].shape
+        return cls(linear, other, lora, len(blocks), width, inner, vocabulary)
+
+    def bytes_at(self, level: int) -> int:
+        """Estimate of the most memory that training needs at a level, in bytes."""
+        weights = (4 if level < 3 else NF4_BYTES) * self.linear + 4 * self.other
+        adapter = 4 * 5 * self.lora  # the LoRA, its gradient, two moments, and a parent to compare with
+        tokens, rows = (MICRO_TOKENS, CHUNK_ROWS) if level < 1 else (LESS_TOKENS, LESS_ROWS)
+        of_block = 4 * tokens * (16 * self.width + 8 * self.inner)
+        kept = self.blocks * of_block if level < 2 else of_block + 4 * tokens * self.width * self.blocks
+        logits = 4 * 5 * rows * self.vocabulary
+        return int(weights + adapter + kept + logits) + PROGRAM_BYTES
+
+
+class Economy:
+    """How hard a run saves memory."""
+
+    def __init__(self, level: int, bound: int, note: Callable[[int, str], None]) -> None:
+        """Args:
+        level: where it begins: an index into `ECONOMIES`.
+        bound: bytes the process may hold; 0 for no bound.
+        note: told each new level, and why, in words.
+        """
+        self.level = level
+        self.bound = bound
+        self._note = note
+
+    @property
+    def micro_tokens(self) -> int:
+        return MICRO_TOKENS if self.level < 1 else LESS_TOKENS
+
+    @property
+    def chunk_rows(self) -> int:
+        return CHUNK_ROWS if self.level < 1 else LESS_ROWS
+
+    @property
+    def packed_tokens(self) -> int:
+        return PACKED_TOKENS if self.level < 1 else LESS_PACKED
+
+    @property
+    def recomputes(self) -> bool:
+        return self.level >= 2
+
+    @property
+    def nf4(self) -> bool:
+        return self.level >= 3
+
+    def fit(self, sizes: Sizes) -> None:
+        """Begin at a level that is estimated to fit. Raises LearnError: none is."""
+        while self.bound and sizes.bytes_at(self.level) > self.bound:
+            need = f"about {sizes.bytes_at(self.level) / 2**30:.1f} GiB needed, {self.bound / 2**30:.1f} GiB allowed"
+            self.harder(need)
+
+    def watch(self) -> None:
+        """Raises OverBound: the process holds more than it may."""
+        if self.bound and (held := held_bytes()) > self.bound:
+            raise OverBound(f"{held / 2**30:.1f} GiB held, {self.bound / 2**30:.1f} GiB allowed")
+
+    def harder(self, why: str) -> None:
+        """Save more memory from now on.
+
+        Raises:
+            LearnError: there is nothing more to save.
+        """
+        if self.level >= MOST_ECONOMY:
+            raise LearnError(
+                f"Learning needs more memory than there is, even with {ECONOMIES[-1]} ({why}). Close other programs, "
+                "set learning.memory_gib higher, or learn with a smaller model."
+            )
+        self.level += 1
+        self._note(self.level, f"{ECONOMIES[self.level]}: {why}")
+
+
+def held_bytes() -> int:
+    """Memory that this process holds for itself; not the files it maps, which the system may take back."""
+    import psutil
+
+    memory = psutil.Process().memory_info()
+    return int(memory.rss - getattr(memory, "shared", 0))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out: Python's, torch's for any device, or an engine's."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    words = str(error).lower()
+    if isinstance(error, ClawError):
+        return any(mark in words for mark in (*_WORDS, "of memory for its weights"))
+    return isinstance(error, RuntimeError) and any(mark in words for mark in _WORDS)
+
+
+def in_words(error: BaseException) -> str:
+    """One line of it, short."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:160]
+
+
+def give_back() -> None:
+    """Collect what is no longer used, and hand it back to the system."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if sys.platform == "linux":
+        try:
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+        except (OSError, AttributeError):
+            return

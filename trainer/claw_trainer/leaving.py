@@ -1,0 +1,99 @@
+"""Ending a run within a second, whatever it is doing. What it needs to go on is on the disk already.
+
+A thread waits for a signal, for a word in the store, and for the end of the process that started the run. It raises
+`Left` in the main thread; if that is deep in a long computation, it ends the process.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from types import FrameType
+
+from claw_local.errors import ClawError
+from claw_local.store import Store
+from claw_local.store.processes import parent_identity, process_lives
+
+LOOK_S = 0.1
+PARENT_S = 1.0
+"""Seconds between two looks at the store, and at the process that started the run."""
+PATIENCE_S = 0.5
+"""Seconds that the main thread is given to come out of what it computes."""
+LEFT = 4
+"""Exit status of a run that was left, or stopped, without a word."""
+
+
+class Left(BaseException):
+    """The run was asked to leave, or to stop."""
+
+
+class Leaving:
+    """Watches while inside. `Left` is raised at most once."""
+
+    def __init__(self, store: Store, run_id: int) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._parent = parent_identity()
+        self._over = threading.Event()
+        self._leaving = False
+        self._ours, self._theirs = socket.socketpair()
+        self._thread = threading.Thread(target=self._watch, name="leaving", daemon=True)
+
+    def __enter__(self) -> Leaving:
+        self._theirs.setblocking(False)
+        signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._raise)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """From here on nothing ends the process but itself."""
+        self._over.set()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+
+    def _raise(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._leaving and not self._over.is_set():
+            self._leaving = True
+            raise Left
+
+    def _watch(self) -> None:
+        look_at_parent = time.monotonic() + PARENT_S
+        while not self._over.is_set():
+            if select.select([self._ours], [], [], LOOK_S)[0]:
+                self._ours.recv(64)
+                break  # The main thread has the signal too, as soon as it runs Python again.
+            asked = self._asked()
+            if not asked and time.monotonic() > look_at_parent:
+                look_at_parent = time.monotonic() + PARENT_S
+                asked = not process_lives(self._parent)
+            if asked and not self._over.is_set():
+                _thread.interrupt_main(signal.SIGTERM)
+                break
+        else:
+            return
+        self._end()
+
+    def _asked(self) -> bool:
+        try:
+            return bool(self._store.runs.get(self._run_id).asked)
+        except ClawError:
+            return False
+
+    def _end(self) -> None:
+        """End the process if the main thread does not come to its end in time."""
+        end = time.monotonic() + PATIENCE_S
+        try:
+            if not self._asked():
+                self._store.runs.ask(self._run_id, "leave")  # Who finds it dead knows that it did not fail.
+        except ClawError:
+            pass
+        if not self._over.wait(max(0.0, end - time.monotonic())):
+            os._exit(LEFT)

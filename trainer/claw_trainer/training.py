@@ -1,0 +1,193 @@
+"""The steps of a run: fresh answers, then an update, again and again; from the start, or from where it was left.
+
+What is needed to go on is on the disk after each round of fresh answers and after each step, so the process may end at
+any moment. Reads top to bottom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from claw_local.adapters import gguf
+from claw_local.adapters.checking import fresh_sampling
+from claw_local.adapters.lessons import Lesson
+from claw_local.engine.base import Engine
+from claw_local.engine.gguf_file import read_header
+from claw_local.errors import LearnError
+from claw_local.settings import Settings
+from claw_local.store import AdapterRecord
+
+from . import checkpoint
+from .checkpoint import DamagedCheckpoint, State
+from .economy import Economy, Sizes, give_back, in_words, is_out_of_memory
+from .plan import Plan
+from .policy import Policy
+from .rewards import Rewards
+from .rollouts import Practice, balanced, stored_samples
+from .step import Objective, Trainer
+from .weights import load_base
+
+Report = Callable[[str, float, str], None]
+
+LEAST_STEPS = 4
+"""Steps that are taken however good the first fresh answers were."""
+BEGIN, END = 0.08, 0.85
+"""The share of the whole run's bar at which the steps begin and end."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """All that the steps of one run need.
+
+    Attributes:
+        variants: easier and harder tasks, practised beside the plan's.
+        parent: the adapter that is trained further; None for the base.
+        kept: the folder of what the run needs to go on.
+        work: where `peft/` and `adapter.gguf` are left.
+        economy: how hard memory is saved.
+        passed: called after each checkpoint with what comes next and the steps that are done.
+    """
+
+    settings: Settings
+    engine: Engine
+    plan: Plan
+    variants: Sequence[Lesson]
+    rewards: Rewards
+    parent: AdapterRecord | None
+    kept: Path
+    work: Path
+    economy: Economy
+    report: Report
+    passed: Callable[[str, int], None] = lambda phase, step: None
+
+
+def train(course: Course) -> State:
+    """Take the steps that are left. Leaves the adapter in `course.work`.
+
+    Raises:
+        LearnError: nothing to learn from, not enough memory even at the last level, or a number stopped being finite.
+        OSError: what is needed to go on cannot be written.
+    """
+    torch.set_num_threads(course.plan.threads)
+    course.economy.fit(Sizes.of(read_header(course.engine.info.path), course.settings.learning.rank))
+    while True:
+        why = ""
+        try:
+            return _steps(course, checkpoint.read(course.kept) or State())
+        except DamagedCheckpoint as damage:
+            print(f"What was kept of this run is damaged: {damage}. It begins anew.", flush=True)
+            (course.kept / checkpoint.STATE).unlink(missing_ok=True)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            why = in_words(error)
+            error.__traceback__ = None  # It holds the tensors that were too much.
+        give_back()
+        if why:
+            course.economy.harder(why)
+
+
+def _steps(course: Course, state: State) -> State:
+    """From `state` to the end. What runs out of memory here can be begun again from what is on the disk."""
+    learning, report = course.settings.learning, course.report
+    if state.phase == "gate" and not state.step:
+        raise DamagedCheckpoint("it is at the gate without a step")
+    report("loading", 0.05, "the trainer")
+    trainer = _trainer(course)
+    checkpoint.restore(course.kept, state, trainer)
+    tasks = [*course.plan.train, *course.variants]
+    practice = Practice(tasks, course.rewards, fresh_sampling(course.settings), seed=learning.seed)
+    replay = np.random.default_rng(learning.seed + 1)
+    try:
+        if state.practice:
+            practice.restore(state.practice)
+            replay.bit_generator.state = state.replay
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedCheckpoint(str(error)) from error
+    stored = stored_samples(course.plan.train)
+    current = Path(course.parent.gguf_path) if course.parent else None
+    if state.step:
+        current = _export(trainer.policy, course)
+
+    def keep(whole: bool) -> None:
+        state.practice, state.replay = practice.state(), dict(replay.bit_generator.state)
+        checkpoint.write(course.kept, state, trainer if whole else None)
+        course.passed(state.phase, state.step)
+
+    while state.phase != "gate":
+        where = f"step {state.step + 1} of {learning.steps}"
+        share = (END - BEGIN) / learning.steps
+        fraction = BEGIN + share * state.step
+        if state.phase == "practising":
+            report("practising", fraction, f"{where}: fresh answers")
+            state.samples = practice.round(course.engine, current, learning.rollouts)
+            state.samples += balanced([stored[n] for n in replay.permutation(len(stored))], learning.replay)
+            if not state.samples:
+                raise LearnError(
+                    "Nothing of what was said tells how an answer should have been. Say what you would like different."
+                )
+            state.phase = "training"
+            keep(whole=False)
+        words = f"{where}: {len(state.samples)} samples"
+
+        begun, of = fraction + 0.4 * share, 0.6 * share
+
+        def done(part: float, begun: float = begun, of: float = of, said: str = words) -> None:
+            course.economy.watch()
+            report("training", begun + of * part, said)
+
+        report("training", begun, words)
+        metrics = trainer.step(state.samples, on_progress=done)
+        state.seen += len(state.samples)
+        state.history.append({**metrics, **({"score": practice.scores[-1]} if practice.scores else {})})
+        state.samples, state.step = [], state.step + 1
+        good = len(practice.scores) >= LEAST_STEPS and min(practice.scores[-2:]) >= learning.enough
+        state.phase = "gate" if good or state.step >= learning.steps else "practising"
+        current = _export(trainer.policy, course)
+        keep(whole=True)
+    return state
+
+
+def _trainer(course: Course) -> Trainer:
+    """A fresh trainer on the base, saving memory as hard as it must."""
+    learning, economy = course.settings.learning, course.economy
+    policy = Policy(
+        load_base(course.engine.info.path, nf4=economy.nf4),
+        rank=learning.rank,
+        alpha=learning.alpha,
+        seed=learning.seed,
+        parent=Path(course.parent.peft_dir) if course.parent else None,
+    )
+    policy.packed_tokens, policy.chunk_rows = economy.packed_tokens, economy.chunk_rows
+    if economy.recomputes:
+        policy.checkpoint_gradients()
+    objective = Objective(
+        method=learning.method,
+        top_k=learning.top_k,
+        w_rl=learning.w_rl,
+        w_opd=learning.w_opd,
+        clip_low=learning.clip_low,
+        clip_high=learning.clip_high,
+        kl_base=learning.kl_base,
+        importance_cap=learning.importance_cap,
+        opd_only=learning.opd_only,
+    )
+    return Trainer(
+        policy,
+        objective,
+        learning_rate=learning.learning_rate,
+        max_norm=learning.max_norm,
+        micro_tokens=economy.micro_tokens,
+    )
+
+
+def _export(policy: Any, course: Course) -> Path:
+    """The policy of now as PEFT files and as a GGUF LoRA."""
+    peft_dir = policy.save(course.work / "peft")
+    return gguf.convert_lora(peft_dir, course.engine.info.path, course.work / "adapter.gguf")
