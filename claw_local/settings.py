@@ -232,11 +232,11 @@ class IdleSettings(Section):
     """Whether it learns by itself at all: in the open app, and by the timer of `claw-local learn schedule install`."""
     min_lessons: int = Field(4, ge=1)
     """Fewest new lessons that a run is begun for."""
-    away_minutes: float = Field(10.0, ge=0.0, le=1440.0)
+    away_minutes: float = Field(10.0, ge=0.5, le=1440.0)
     """How long nobody has typed anything to the assistant, in minutes."""
     desktop_minutes: float = Field(5.0, ge=0.0, le=1440.0)
-    """How long keyboard and mouse have been left alone anywhere on the desktop, in minutes. Where that cannot be known,
-    only away_minutes counts."""
+    """How long keyboard and mouse have been left alone anywhere on the desktop, in minutes; 0: that does not matter.
+    Where it cannot be known, only away_minutes counts."""
     on_mains: bool = True
     """Whether it learns on mains power only. A machine without a battery is on mains."""
     max_load: float = Field(0.3, gt=0.0, le=1.0)

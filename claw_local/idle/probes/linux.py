@@ -22,7 +22,9 @@ APART_S = 1.0
 GRAPHICAL = ("x11", "wayland", "mir")
 
 _MUTTER = DBusAddress(
-    "/org/gnome/Mutter/IdleMonitor/Core", bus_name="org.gnome.Mutter.IdleMonitor", interface="org.gnome.Mutter.IdleMonitor"
+    "/org/gnome/Mutter/IdleMonitor/Core",
+    bus_name="org.gnome.Mutter.IdleMonitor",
+    interface="org.gnome.Mutter.IdleMonitor",
 )
 _SAVER = DBusAddress(
     "/org/freedesktop/ScreenSaver", bus_name="org.freedesktop.ScreenSaver", interface="org.freedesktop.ScreenSaver"

@@ -12,7 +12,9 @@ import psutil
 from .reading import Reading, unknown
 
 FIRST_S = 0.4
-"""How long is measured when nothing was measured before."""
+"""How long is measured when nothing was measured lately."""
+LONG_AGO_S = 60.0
+"""What was measured so long ago says nothing about now."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class _Sample:
     busy: float
     run: float
     run_pid: int
+    at: float
 
 
 class Load:
@@ -36,7 +39,7 @@ class Load:
         """Share of all cores, 0 to 1, that others than the run with this process id used since the last question."""
         with self._guard:
             try:
-                if self._last is None:
+                if self._last is None or time.monotonic() - self._last.at > LONG_AGO_S:
                     self._last = _sample(run_pid)
                     time.sleep(FIRST_S)
                 before, now = self._last, _sample(run_pid)
@@ -55,7 +58,7 @@ def _sample(run_pid: int | None) -> _Sample:
     # On Linux, guest time is in user time already.
     total = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
     waiting = times.idle + getattr(times, "iowait", 0.0)
-    return _Sample(total, total - waiting, _used_by(run_pid), run_pid or 0)
+    return _Sample(total, total - waiting, _used_by(run_pid), run_pid or 0, time.monotonic())
 
 
 def _used_by(pid: int | None) -> float:
