@@ -60,7 +60,7 @@ WORDS = {
     "rename_chat": "TITLE",
     "search_chats": "WORDS",
     "hint": "TEXT",
-    "toggle_learning": "on|off|now",
+    "toggle_learning": "on|off|now|status|pause|resume",
     "attach_file": "PATH",
     "app.toggle_theme": "NAME",
 }

@@ -1,8 +1,8 @@
 """How long the person has not typed anything to the assistant, in whatever program. It must never know what they typed.
 
 The last sign of them stands in the store, so that every program sees it: the time of their last message, or of a key in
-the app. Times of the wall clock are not believed blindly: one that lies in the future is one that was written before the
-clock was set back, and counts as now, once. From then on a program counts by the steady clock.
+the app. Times of the wall clock are not believed blindly: one that lies in the future was written before the clock was
+set back, and counts as now, once. From then on a program counts by the steady clock.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from .conditions import Condition, unmet
 from .probes import Probes
 from .scheduler import Scheduler, State
 from .surroundings import Surroundings
+from .work import LearningJob
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
@@ -64,6 +65,11 @@ class Keeper:
         return self._scheduler.state
 
     @property
+    def last_job(self) -> LearningJob | None:
+        """The run that was begun here last and is over."""
+        return self._world.last_job
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """As found at the last look."""
         return self._scheduler.conditions
@@ -83,9 +89,16 @@ class Keeper:
             self._wake.set()
 
     def make_room(self, timeout_s: float = LEAVE_S) -> bool:
-        """Let a run of ours leave and wait for it; whether it has left in time."""
-        self.touch()
-        return self._free.wait(timeout_s)
+        """Let a run that began by itself, here or in another program, leave, and wait for it; whether it has left."""
+        end = time.monotonic() + timeout_s
+        self._world.touch()
+        self._wake.set()
+        self._free.wait(timeout_s)
+        while self._world.run_by_itself():
+            if time.monotonic() > end:
+                return False
+            time.sleep(GLANCE_S)
+        return True
 
     def close(self, timeout_s: float = LEAVE_S) -> None:
         """Stop watching; a run of ours leaves first."""
@@ -119,7 +132,7 @@ class Keeper:
                 if self._scheduler.tick() != "waiting":
                     self._follow()
                 self.trouble = None
-            except ClawError as error:  # A busy or full disk passes; the next look shows it.
+            except Exception as error:  # A busy or full disk passes; the next look shows it.
                 self.trouble = error
             self._rest()
 
@@ -147,7 +160,7 @@ class Keeper:
                 if time.monotonic() - looked >= self._poll_s:
                     looked = time.monotonic()
                     self._scheduler.tick(begin=False)
-            except ClawError as error:
+            except Exception as error:
                 # Nobody can tell any more whether the person is there.
                 self.trouble = error
                 self._scheduler.leave()

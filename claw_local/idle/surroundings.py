@@ -1,4 +1,4 @@
-"""What the scheduler acts in, for real: the store, the machine, and the runs that it begins. It must never decide when."""
+"""What the scheduler acts in: the store, the machine, and the runs that it begins. It must never decide when."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Surroundings:
         self.presence = activity.Presence(assistant.store, self.clock)
         self._store = assistant.store
         self._probes: Probes = probes or Machine()
+        self.last_job: LearningJob | None = None
+        """The run that was begun here last and is over."""
 
     def facts(self, *, running: bool) -> Facts:
         """See `Facts`. Quick: a few look-ups."""
@@ -75,6 +77,11 @@ class Surroundings:
         """Let the other programs see that somebody is here."""
         activity.note(self._store, self.clock.wall())
 
+    def run_by_itself(self) -> bool:
+        """Whether a run goes on that began by itself, in whatever program."""
+        run = self._store.runs.running()
+        return run is not None and run.started_by == "idle"
+
     def start(self) -> Job:
         """Begin a run, or go on with the one that was left."""
         return LearningJob(self.assistant)
@@ -86,6 +93,7 @@ class Surroundings:
     def ended(self, job: Job, *, left: bool) -> None:
         """Keep what a run has changed for the person, and rest after one that went wrong."""
         assert isinstance(job, LearningJob)
+        self.last_job = job
         if job.result is not None:
             notes.tell(self.assistant, job.result)
         elif not left and self._store.runs.running() is None:

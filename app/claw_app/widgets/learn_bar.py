@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 STOPS = "F5 stops"
 ELSEWHERE = "begun elsewhere"
+BY_ITSELF = "leaves at a key"
 
 
 class LearnBar(Horizontal):
@@ -47,11 +48,12 @@ class LearnBar(Horizontal):
         self.own = self.display = False
 
     def watch_run(self, run: Run | None) -> None:
-        """Show a run that another program began, as long as it goes on."""
+        """Show a run that began by itself or in another program, as long as it goes on."""
         if self.own:
             return
         if run is not None and run.state == "running":
-            self._show(_words(run.phase, run.detail), run.progress, ELSEWHERE)
+            note = BY_ITSELF if run.started_by == "idle" else ELSEWHERE
+            self._show(_words(run.phase, run.detail), run.progress, note)
         else:
             self.display = False
 
