@@ -16,8 +16,8 @@ from .common import JSON_OPTION, harmless, plain, print_json
 
 if TYPE_CHECKING:
     from ..idle.schedule import Scheduled, Scheduling
+    from ..idle.scheduler import Job
     from ..idle.standing import Standing
-    from ..idle.work import LearningJob
 
 schedule = typer.Typer(help="Learning while no window is open, by the system's own timer.", no_args_is_help=True)
 
@@ -180,7 +180,7 @@ def _said(state: Scheduled) -> str:
     return f"The timer of {state.system} runs{f', next at {state.next_at}' if state.next_at else ''}."
 
 
-def _outcome(job: LearningJob, run: Any) -> str:
+def _outcome(job: Job, run: Any) -> str:
     if job.result is not None:
         return f"Run {run.id if run else ''}: {job.result.reason}"
     if run is not None and run.state == "paused":

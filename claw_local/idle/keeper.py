@@ -15,9 +15,8 @@ from ..errors import ClawError
 from .clock import Clock
 from .conditions import Condition, unmet
 from .probes import Probes
-from .scheduler import Scheduler, State
+from .scheduler import Job, Scheduler, State
 from .surroundings import Surroundings
-from .work import LearningJob
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
@@ -65,7 +64,7 @@ class Keeper:
         return self._scheduler.state
 
     @property
-    def last_job(self) -> LearningJob | None:
+    def last_job(self) -> Job | None:
         """The run that was begun here last and is over."""
         return self._world.last_job
 

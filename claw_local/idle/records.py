@@ -51,9 +51,9 @@ def held(store: Store, wall: datetime) -> Held | None:
     return Held(str(found[0]), str(found[1])) if until is None or wall < until else None
 
 
-def remember_began(store: Store) -> None:
-    """A run begins with all that has been said until now."""
-    store.flags.set(BEGAN, json.dumps(list(store.samples.newest())))
+def remember_began(store: Store, newest: tuple[int, int]) -> None:
+    """A run has begun with all that had been said until then: the newest signal and message."""
+    store.flags.set(BEGAN, json.dumps(list(newest)))
 
 
 def remember_tried(store: Store) -> None:

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 from ..settings import IdleSettings
 from .clock import Clock, Ticks
 from .conditions import Condition, Facts, of_facts, of_machine, unmet
+from .job import LearnResult
 from .probes import Readings
 
 State = Literal["waiting", "running", "leaving"]
@@ -19,7 +20,15 @@ LONGEST_TICK_S = 60.0
 
 
 class Job(Protocol):
-    """A run that goes on."""
+    """A run that goes on.
+
+    Attributes:
+        result: how it ended; None if it did not come to its end.
+        error: what went wrong, if something did.
+    """
+
+    result: LearnResult | None
+    error: BaseException | None
 
     def leave(self) -> None:
         """Ask it to stop computing at once and to keep what it has. Returns without waiting; again is harmless."""

@@ -18,8 +18,8 @@ class Standing:
     """What `learn status` says about learning by itself.
 
     Attributes:
-        state: "off": learning, or idle.enabled, is off; "held" by the person; "running": a run that began by itself goes
-            on; "waiting".
+        state: "off": learning, or idle.enabled, is off; "held" by the person; "running": a run that began by itself is
+            going on; "waiting".
         conditions: all of them, as measured just now; waits_for: the words of those that are not met.
         used_minutes: learned by itself today, of daily_minutes.
         held_since, held_until: when it was held, and until when; "" if it is not, or without an end.

@@ -31,7 +31,7 @@ class Surroundings:
         self.presence = activity.Presence(assistant.store, self.clock)
         self._store = assistant.store
         self._probes: Probes = probes or Machine()
-        self.last_job: LearningJob | None = None
+        self.last_job: Job | None = None
         """The run that was begun here last and is over."""
 
     def facts(self, *, running: bool) -> Facts:
@@ -92,7 +92,6 @@ class Surroundings:
 
     def ended(self, job: Job, *, left: bool) -> None:
         """Keep what a run has changed for the person, and rest after one that went wrong."""
-        assert isinstance(job, LearningJob)
         self.last_job = job
         if job.result is not None:
             notes.tell(self.assistant, job.result)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ..assistant import Assistant
 
 
+JUDGED_S = 0.5
+"""Between two looks whether the person is back, while the judge still reads what they said."""
+
+
 class LearningJob:
     """Learns from what is waiting, or goes on with the run that was left, until it is done or has to leave.
 
@@ -43,7 +47,11 @@ class LearningJob:
 
     def _learn(self) -> None:
         try:
-            self.result = self._assistant.learn.now(cancel=self._leaving)
+            learn = self._assistant.learn
+            while not self._assistant.wait_judged(JUDGED_S):
+                if self._leaving.is_set():
+                    return
+            self.result = learn.follow(learn.start("idle"), leave=self._leaving)
         except ClawError as error:
             self.error = error
         except Exception as error:  # Nobody is there to see a traceback; what it was is kept for `learn status`.
