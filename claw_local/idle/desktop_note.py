@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 from .probes.commands import NoAnswer, ask
 
@@ -76,7 +77,7 @@ def linux(title: str, text: str, *, bus: str = "SESSION") -> bool:
         interface="org.freedesktop.Notifications",
     )
     # Bodies may be read as markup.
-    body = ("claw-local", 0, "", title, escape(text, quote=False), [], {"transient": ("b", False)}, -1)
+    body: tuple[Any, ...] = ("claw-local", 0, "", title, escape(text, quote=False), [], {"transient": ("b", False)}, -1)
     with open_dbus_connection(bus, auth_timeout=TIMEOUT_S) as connection:
         message = new_method_call(notifications, "Notify", "susssasa{sv}i", body)
         reply = connection.send_and_get_reply(message, timeout=TIMEOUT_S)

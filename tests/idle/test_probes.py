@@ -191,16 +191,23 @@ def test_somebody_who_moves_while_the_unit_is_found_out_is_there(bus: str, monke
 
 
 def session(kind: str, *, idle: bool, since_s: float | None, state: str = "active", tty: str = "") -> dict[str, Any]:
-    """A session's properties, as logind has them. `since_s`: seconds ago; None if nobody ever told."""
-    since = 0 if since_s is None else int((time.monotonic() - since_s) * 1e6)
+    """A session as logind has it. `since_s`: seconds ago; None if nobody ever told."""
     return {
         "Class": ("s", "user"),
         "Type": ("s", kind),
         "State": ("s", state),
         "TTY": ("s", tty),
         "IdleHint": ("b", idle),
-        "IdleSinceHintMonotonic": ("t", since),
+        "since_s": since_s,
     }
+
+
+def properties(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with the moment that lies so far back now."""
+    since_s = values["since_s"]
+    since = 0 if since_s is None else int((time.monotonic() - since_s) * 1e6)
+    left = {name: value for name, value in values.items() if name != "since_s"}
+    return {**left, "IdleSinceHintMonotonic": ("t", since)}
 
 
 @needs_bus
@@ -222,7 +229,7 @@ def test_logind_is_believed_where_it_knows(bus: str, sessions: list[dict[str, An
     listed.append(("9", os.getuid() + 1, "somebody else", "seat0", "/org/freedesktop/login1/session/_9"))
     answers: buses.Answers = {("/org/freedesktop/login1", "ListSessions"): lambda: ("a(susso)", (listed,))}
     for path, values in zip(paths, sessions, strict=True):
-        answers[(path, "GetAll")] = lambda interface, values=values: ("a{sv}", (values,))
+        answers[(path, "GetAll")] = lambda interface, values=values: ("a{sv}", (properties(values),))
     with buses.service(bus, "org.freedesktop.login1", answers):
         reading = linux.idle_s(session=NOBODY, system=bus)
     assert reading.value == (pytest.approx(expected, abs=5) if expected is not None else None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 
 TIMEOUT_S = 4.0
 
@@ -27,7 +26,7 @@ def ask(program: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
             errors="replace",
             timeout=timeout_s,
             check=False,
-            creationflags=subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except subprocess.TimeoutExpired as error:
         raise NoAnswer(f"{program} did not answer") from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 
 from ...errors import LearnError
 
@@ -31,7 +30,7 @@ def call(*command: str) -> str:
             errors="replace",
             timeout=TIMEOUT_S,
             check=False,
-            creationflags=subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LearnError(f"{command[0]} did not answer: {error}. Try again later.") from error
