@@ -41,7 +41,7 @@ class LearnBar(Horizontal):
 
     def advance(self, progress: Progress) -> None:
         """Show how far it is, and at what."""
-        self._show(_words(progress.phase, progress.detail), progress.fraction, STOPS)
+        self._show(_words(progress.phase, progress.detail, progress.seconds_left), progress.fraction, STOPS)
 
     def end(self) -> None:
         """The run started here is over."""
@@ -53,7 +53,7 @@ class LearnBar(Horizontal):
             return
         if run is not None and run.state == "running":
             note = BY_ITSELF if run.started_by == "idle" else ELSEWHERE
-            self._show(_words(run.phase, run.detail), run.progress, note)
+            self._show(_words(run.phase, run.detail, run.seconds_left), run.progress, note)
         else:
             self.display = False
 
@@ -64,5 +64,8 @@ class LearnBar(Horizontal):
         self.display = True
 
 
-def _words(phase: str, detail: str) -> str:
-    return one_line(f"{phase}: {detail}" if detail else phase)
+def _words(phase: str, detail: str, seconds_left: float | None) -> str:
+    words = f"{phase}: {detail}" if detail else phase
+    if seconds_left is not None:
+        words += f" · {seconds_left / 60:.0f} min left" if seconds_left >= 90 else " · about a minute left"
+    return one_line(words)
