@@ -164,6 +164,15 @@ def test_gnome_tells_it_in_milliseconds(bus: str) -> None:
 
 
 @needs_bus
+def test_the_usual_place_is_looked_at_where_nobody_named_one(bus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(Path(bus.partition("path=")[2]).parent))
+    answers: buses.Answers = {("/org/gnome/Mutter/IdleMonitor/Core", "GetIdletime"): lambda: ("t", (2_000,))}
+    with buses.service(bus, "org.gnome.Mutter.IdleMonitor", answers):
+        assert linux.idle_s(system=NOBODY).value == 2.0
+
+
+@needs_bus
 @pytest.mark.parametrize("per_second", [1, 1000])
 def test_a_screensaver_s_unit_is_found_out(bus: str, per_second: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linux, "_per_second", {})

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from jeepney import DBusAddress, HeaderFields, MessageType, Properties, new_method_call
+from jeepney import DBusAddress, HeaderFields, MessageFlag, MessageType, Properties, new_method_call
 from jeepney.io.blocking import DBusConnection, open_dbus_connection
 
 from .reading import Reading, unknown
@@ -59,7 +60,7 @@ def idle_s(*, session: str = "SESSION", system: str = "SYSTEM") -> Reading[float
 
 def _on_bus(name: str, askers: dict[str, Callable[[DBusConnection], float]], told: dict[str, float]) -> None:
     try:
-        bus = open_dbus_connection(name, auth_timeout=TIMEOUT_S)
+        bus = open_dbus_connection(_address(name), auth_timeout=TIMEOUT_S)
     except Exception:  # No bus, no address, no right to it: whatever it is, nothing is known then.
         return
     with bus:
@@ -70,12 +71,21 @@ def _on_bus(name: str, askers: dict[str, Callable[[DBusConnection], float]], tol
                 continue
 
 
+def _address(name: str) -> str:
+    """Where a bus is. A timer's program, or one over ssh, may not have been told where the desktop's is."""
+    usual = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}") / "bus"
+    if name == "SESSION" and not os.environ.get("DBUS_SESSION_BUS_ADDRESS") and usual.exists():
+        return f"unix:path={usual}"
+    return name
+
+
 def _call(bus: DBusConnection, address: DBusAddress, method: str, signature: str | None = None, *body: Any) -> Any:
     reply = _answer(bus, new_method_call(address, method, signature, body))
     return reply[0]
 
 
 def _answer(bus: DBusConnection, message: Any) -> tuple[Any, ...]:
+    message.header.flags |= MessageFlag.no_auto_start  # Asking must not begin a desktop's service.
     reply = bus.send_and_get_reply(message, timeout=TIMEOUT_S)
     if reply.header.message_type == MessageType.error:
         raise NotTold(str(reply.header.fields.get(HeaderFields.error_name, "")))
@@ -95,7 +105,7 @@ def _screensaver(bus: DBusConnection, name: str) -> float:
     value = int(_call(bus, _SAVER, "GetSessionIdleTime"))
     if value == 0:
         return 0.0
-    key = os.environ.get("DBUS_SESSION_BUS_ADDRESS", "") if name == "SESSION" else name
+    key = os.environ.get("DBUS_SESSION_BUS_ADDRESS", name) if name == "SESSION" else name
     if key not in _per_second:
         time.sleep(APART_S)
         later = int(_call(bus, _SAVER, "GetSessionIdleTime"))
