@@ -68,7 +68,7 @@ class SimulatedJob:
         self.store = store
         self.result: LearnResult | None = None
         self.error: BaseException | None = None
-        self.asked = False
+        self.asked = self.gone = False
         self.run_id = 0
         paused = store.runs.paused()
         try:
@@ -84,7 +84,7 @@ class SimulatedJob:
     @property
     def lives(self) -> bool:
         try:
-            return bool(self.run_id) and self.store.runs.get(self.run_id).state == "running"
+            return not self.gone and bool(self.run_id) and self.store.runs.get(self.run_id).state == "running"
         except NotFoundError:
             return False
 
@@ -99,6 +99,7 @@ class SimulatedJob:
         if self.lives and self.asked:
             self.store.runs.set_checkpoint(self.run_id, "training", 2, 8)
             self.store.runs.pause(self.run_id, "You came back.")
+            self.gone = True  # Another program may go on with it.
 
     def end(self, *, well: bool) -> None:
         if self.lives and well:

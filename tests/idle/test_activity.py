@@ -64,6 +64,17 @@ def test_a_program_that_was_watching_does_not_notice_that_the_clock_is_set(store
     assert presence.away_s() == pytest.approx(before + 600), "and it never stands still"
 
 
+def test_a_sign_that_is_new_is_not_older_than_the_last_look(store: Store) -> None:
+    clock = Clock()
+    at_noon(store, clock)
+    presence = Presence(store, clock)
+    presence.away_s()
+    at_noon(store, clock)
+    clock.time += timedelta(hours=5)  # Set forward before anybody looked.
+    clock.advance(10)
+    assert presence.away_s() == pytest.approx(10)
+
+
 def test_one_that_begins_after_the_clock_was_set_back_begins_to_count_once(store: Store) -> None:
     clock = Clock()
     at_noon(store, clock)

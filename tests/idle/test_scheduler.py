@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
 import tempfile
 from datetime import date, timedelta
 from pathlib import Path
@@ -11,14 +14,25 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from claw_local.idle import records
+from claw_local.idle.failures import waits_for_person
 from claw_local.idle.scheduler import Scheduler
 from claw_local.paths import locate
 from claw_local.settings import IdleSettings
+from claw_local.store import Store
 from claw_local.store.database import now
 from tests.idle.simulated import Clock, SimulatedMachine, SimulatedWorld, add_lesson, add_message, home_of
 
 TICK_S = 20.0
 IDLE = IdleSettings(min_lessons=1, away_minutes=1, desktop_minutes=1, daily_minutes=5, hours="06:00-23:00")
+
+
+@functools.cache
+def fresh_database() -> Path:
+    """An empty store's file, made once: making one takes longer than a whole example."""
+    folder = Path(tempfile.mkdtemp(prefix="claw-local-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Store(locate(folder)).close()
+    return folder / "claw-local.db"
 
 
 class TwoPrograms(RuleBasedStateMachine):
@@ -27,6 +41,7 @@ class TwoPrograms(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
+        shutil.copy(fresh_database(), Path(self.folder.name) / "claw-local.db")
         self.clock = Clock()
         self.machine = SimulatedMachine(self.clock)
         self.home = home_of(locate(Path(self.folder.name)), IDLE)
@@ -75,7 +90,55 @@ class TwoPrograms(RuleBasedStateMachine):
         today = self.clock.wall().date()
         assert self.set_back or self.used.get(today, 0.0) <= IDLE.daily_minutes * 60 + TICK_S, "more than a day's time"
 
-    @rule(ticks=st.integers(1, 12))
+    @rule()
+    def a_quiet_while(self) -> None:
+        """Nothing stands in the way for some time: then it does learn, unless the day's time or the hours forbid it."""
+        self.machine.mains, self.machine.load, self.machine.moved_at = True, 0.0, None
+        self.home.learn.enabled = True
+        records.release(self.store)
+        self.store.flags.set(records.REST, "")
+        if self.by_hand is not None:
+            self.and_it_ends()
+        add_lesson(self.store, self.reply)
+        self.time_passes(5)
+        wall = self.clock.wall()
+        spent = records.used_s(self.store, wall.date()) >= IDLE.daily_minutes * 60
+        allowed = 6 <= wall.hour < 23 and not (wall.hour == 6 and wall.minute < 3)
+        assert self.jobs() or spent or not allowed or waits_for_person(self.store), [
+            one.words for one in self.schedulers[0].conditions if not one.met
+        ]
+
+    @rule(
+        what=st.sampled_from(
+            ["battery", "unknown power", "mouse", "load", "held", "off", "typing", "sleep", "evening", "time"]
+        )
+    )
+    def something_comes_between(self, what: str) -> None:
+        """A run goes on, and then one thing is no longer so."""
+        if what == "evening":
+            self.clock.time = self.clock.time.replace(hour=22, minute=57)
+            self.set_back = True
+        self.a_quiet_while()
+        if what == "battery":
+            self.the_plug(False)
+        elif what == "unknown power":
+            self.the_plug(None)
+        elif what == "mouse":
+            self.the_mouse_moves(True)
+        elif what == "load":
+            self.others_compute(0.9)
+        elif what == "held":
+            self.hold(1)
+        elif what == "off":
+            self.learning(False)
+        elif what == "typing":
+            self.somebody_types(False)
+        elif what == "sleep":
+            self.the_laptop_sleeps_and_is_woken(2.0)
+        else:  # The allowed hours end, or the day's time.
+            self.time_passes(17)
+
+    @rule(ticks=st.integers(1, 5))
     def time_passes(self, ticks: int) -> None:
         for _ in range(ticks):
             if self.jobs():
@@ -181,7 +244,7 @@ class TwoPrograms(RuleBasedStateMachine):
 
 TestTwoPrograms = TwoPrograms.TestCase
 TestTwoPrograms.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 
 
