@@ -96,6 +96,7 @@ class TwoPrograms(RuleBasedStateMachine):
         self.machine.mains, self.machine.load, self.machine.moved_at = True, 0.0, None
         self.home.learn.enabled = True
         records.release(self.store)
+        self.tick()  # It sees how the last run ended, and begins to rest if that went wrong.
         self.store.flags.set(records.REST, "")
         if self.by_hand is not None:
             self.and_it_ends()
