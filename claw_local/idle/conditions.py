@@ -160,7 +160,7 @@ def _mains(settings: IdleSettings, readings: Readings) -> Condition:
 def _load(settings: IdleSettings, readings: Readings) -> Condition:
     reading = readings.load
     if reading.value is None:
-        return Condition("load", True, f"not known ({reading.why})", known=False)
+        return Condition("load", True, f"the load is not known ({reading.why})", known=False)
     if reading.value <= settings.max_load:
         return Condition("load", True, f"other programs use {reading.value:.0%} of the processor")
     words = f"other programs to use at most {settings.max_load:.0%} of the processor ({reading.value:.0%} now)"
@@ -170,7 +170,7 @@ def _load(settings: IdleSettings, readings: Readings) -> Condition:
 def _temperature(settings: IdleSettings, readings: Readings, running: bool) -> Condition:
     reading, bound = readings.temperature, settings.max_temperature - (0.0 if running else COOLER)
     if reading.value is None:
-        return Condition("temperature", True, f"not known ({reading.why})", known=False)
+        return Condition("temperature", True, f"the processor's temperature is not known ({reading.why})", known=False)
     if reading.value <= bound:
         return Condition("temperature", True, f"the processor is at {reading.value:.0f} °C")
     return Condition("temperature", False, f"the processor to cool down to {bound:.0f} °C ({reading.value:.0f} now)")
@@ -179,7 +179,7 @@ def _temperature(settings: IdleSettings, readings: Readings, running: bool) -> C
 def _gpu(settings: IdleSettings, readings: Readings) -> Condition:
     reading = readings.gpu
     if reading.value is None:
-        return Condition("gpu", True, f"not known ({reading.why})", known=False)
+        return Condition("gpu", True, f"the use of a GPU is not known ({reading.why})", known=False)
     if reading.value <= settings.max_gpu:
         return Condition("gpu", True, f"{reading.value:.0%} of the GPU in use")
     return Condition("gpu", False, f"the GPU to be in use at most {settings.max_gpu:.0%} ({reading.value:.0%} now)")
