@@ -109,9 +109,13 @@ class Scheduler:
         seconds, slept = self._ticks.passed()
         if slept:
             self._world.touch()  # Somebody woke the machine.
-        if self._job is None:
+        job = self._job
+        if job is None:
             return
-        self._world.used(min(seconds, LONGEST_TICK_S))
-        if self._job.over():
-            job, self._job = self._job, None
-            self._world.ended(job, left=self._left)
+        if job.over():
+            self._job = None  # First of all: whatever the store says, it is over.
+        try:
+            self._world.used(min(seconds, LONGEST_TICK_S))
+        finally:
+            if self._job is None:
+                self._world.ended(job, left=self._left)

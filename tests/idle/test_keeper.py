@@ -15,7 +15,6 @@ import pytest
 from claw_local.errors import StoreError
 from claw_local.idle import records
 from claw_local.idle.keeper import Keeper
-from claw_local.idle.scheduler import Scheduler
 from claw_local.idle.surroundings import Surroundings
 from claw_local.paths import Paths
 from claw_local.settings import IdleSettings
@@ -123,7 +122,7 @@ def test_a_store_that_cannot_be_read_lets_it_leave(
     def full(*_: object, **__: object) -> None:
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(Scheduler, "glance", full)
+    monkeypatch.setattr(Surroundings, "used", full)
     thread.join(5)
     assert jobs[0].asked and not thread.is_alive()
 
