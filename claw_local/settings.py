@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as EnvironmentProblem
 
+from . import hours
 from .errors import SettingsError
 from .paths import Paths
 
@@ -258,6 +259,42 @@ class ToolsSettings(Section):
     anything."""
 
 
+class IdleSettings(Section):
+    """When it learns by itself, while nobody is there. Only while learning is on, and not while it is held
+    (`claw-local learn pause`). `claw-local learn now` asks for none of this."""
+
+    enabled: bool = True
+    """Whether it learns by itself at all: in the open app, and by the timer of `claw-local learn schedule install`."""
+    min_lessons: int = Field(4, ge=1)
+    """Fewest new lessons that a run is begun for."""
+    away_minutes: float = Field(10.0, ge=0.5, le=1440.0)
+    """How long nobody has typed anything to the assistant, in minutes."""
+    desktop_minutes: float = Field(5.0, ge=0.0, le=1440.0)
+    """How long keyboard and mouse have been left alone anywhere on the desktop, in minutes; 0: that does not matter.
+    Where it cannot be known, only away_minutes counts."""
+    on_mains: bool = True
+    """Whether it learns on mains power only. A machine without a battery is on mains."""
+    max_load: float = Field(0.3, gt=0.0, le=1.0)
+    """Largest share of the processor that other programs may be using, 1 being all of it."""
+    max_temperature: float = Field(85.0, ge=20.0, le=150.0)
+    """Highest temperature of the processor during a run, in °C; a run begins only 10 below it. Where it cannot be
+    known, it is not asked for."""
+    max_gpu: float = Field(0.2, gt=0.0, le=1.0)
+    """Largest share of an NVIDIA GPU that may be in use when a run begins, 1 being all of it."""
+    hours: str = ""
+    """When it may: "22:00-07:00", several with commas between them. Empty: at any time of the day."""
+    daily_minutes: float = Field(120.0, ge=0.0, le=1440.0)
+    """Most minutes a day that it learns by itself."""
+    notify: bool = False
+    """Whether the desktop says so when a run has changed something. The app says it in any case."""
+
+    @field_validator("hours")
+    @classmethod
+    def _are_hours(cls, text: str) -> str:
+        hours.parse(text)
+        return text
+
+
 class AppSettings(Section):
     """How the app looks."""
 
@@ -287,6 +324,7 @@ class Settings(BaseSettings):
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
     learning: LearningSettings = Field(default_factory=LearningSettings)
     gate: GateSettings = Field(default_factory=GateSettings)
+    idle: IdleSettings = Field(default_factory=IdleSettings)
     adapters: AdapterSettings = Field(default_factory=AdapterSettings)
     tools: ToolsSettings = Field(default_factory=ToolsSettings)
     app: AppSettings = Field(default_factory=AppSettings)

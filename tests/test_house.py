@@ -15,6 +15,7 @@ FOLDERS = {"claw_local": ROOT, "claw_app": ROOT / "app", "claw_trainer": ROOT / 
 LAYERS = {
     "errors": 0,
     "files": 0,
+    "hours": 0,
     "paths": 0,
     "installed": 1,
     "settings": 1,

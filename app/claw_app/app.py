@@ -17,6 +17,7 @@ from textual.screen import Screen
 from claw_local.errors import ClawError
 
 from .background import Background
+from .screens.by_itself import Watch
 from .screens.front import Front
 from .styles import CHAT
 from .text import clean
@@ -67,6 +68,7 @@ class ClawApp(App[None]):
         self.look = look if look is not None else Look()
         self.background = Background()
         self.watcher = Background()
+        self.watch_over = Watch()
         self.debug_errors = debug
         self._front = front
         self.opening_error: BaseException | None = None
@@ -101,6 +103,7 @@ class ClawApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """As usual, but what is typed before the field is there waits for it."""
+        self.watch_over.see(event)
         if self._typed_ahead is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
             self._typed_ahead.append(event)
         else:
@@ -253,6 +256,7 @@ class ClawApp(App[None]):
 
     def _leave(self) -> None:
         self.leaving = True
+        self.watch_over.end()
         if self.main.live is not None:
             self.main.live.cancel()
         if self.main.stop_learning is not None:

@@ -62,7 +62,7 @@ WORDS = {
     "search_chats": "WORDS",
     "workspace": "FOLDER",
     "hint": "TEXT",
-    "toggle_learning": "on|off|now",
+    "toggle_learning": "on|off|now|status|pause|resume",
     "attach_file": "PATH",
     "app.toggle_theme": "NAME",
 }

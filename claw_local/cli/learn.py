@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..idle import extra
-from . import complete
+from . import complete, idle
 from .common import JSON_OPTION, harmless, plain, print_json, print_table, short
 from .waiting import bars
 
@@ -25,6 +25,7 @@ LOG_END_BYTES = 1_000_000
 """As much of a log's end is looked at."""
 
 app = typer.Typer(help="Learning from your chats: off until you turn it on.", no_args_is_help=True)
+idle.add_to(app)
 MODEL_OPTION = typer.Option(
     None, "--model", help="A GGUF file to use instead of the one in the settings.", autocompletion=complete.model_names
 )
@@ -68,18 +69,19 @@ def off(json_output: bool = JSON_OPTION) -> None:
 
 @app.command()
 def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> None:
-    """Show what is waiting to be learned and what is in use."""
+    """Show what is waiting to be learned, what is in use, and what learning by itself waits for."""
     from ..assistant import Assistant
 
     with Assistant.open(model=model) as assistant:
-        state = assistant.learn.status()
+        state, standing = assistant.learn.status(), assistant.learn.standing()
         if state.notice:
             assistant.learn.noticed()
+        assistant.learn.take_news()
     if json_output:
-        print_json(state)
+        print_json(idle.with_standing(state, standing))
         return
-    if state.notice:
-        typer.echo(f"{state.notice}\n")
+    for told in filter(None, (state.notice, state.news)):
+        typer.echo(f"{told}\n")
     typer.echo(f"Learning: {'on' if state.enabled else 'off'}")
     typer.echo(f"Lessons waiting: {state.lessons}, turns not judged yet: {state.waiting}")
     typer.echo(f"In use: {f'adapter {state.adapter}' if state.adapter else 'the base model'}")
@@ -90,6 +92,7 @@ def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -
         going_on = f"{state.run.phase} {state.run.progress:.0%} {state.run.detail}"
         last = state.run.result.get("reason", "") or state.run.detail
         typer.echo(f"Run {state.run.id}: {state.run.state}. {going_on if state.run.state == 'running' else last}")
+    idle.say_standing(standing)
 
 
 @app.command()

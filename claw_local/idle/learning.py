@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ..adapters.watch import fallen, live_scores
@@ -15,12 +16,15 @@ from ..signals.preferences import Preference
 from ..signals.scores import Scored, over_time
 from ..store import Hint, Run
 from ..store.records import StartedBy
-from . import kept
+from . import kept, records
 from .failures import person_asked
 from .job import Job, LearnResult, Progress
+from .records import Held
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
+    from .keeper import Keeper
+    from .standing import Standing
 
 SWITCH = "learning"
 NOTICE = "notice"
@@ -37,6 +41,7 @@ class LearnStatus:
         adapter: id of the adapter in use; 0 is the base model.
         run: the run going on, if any, else the last one.
         notice: what happened by itself and the person has not been told yet, such as a rollback; else "".
+        news: what a run that began by itself has changed, as long as the person has not been told; else "".
     """
 
     enabled: bool
@@ -47,6 +52,7 @@ class LearnStatus:
     adapter: int
     run: Run | None
     notice: str = ""
+    news: str = ""
 
 
 class Learning:
@@ -86,7 +92,41 @@ class Learning:
             adapter=active.id if active else 0,
             run=self._store.runs.running() or (runs[0] if runs else None),
             notice=self._store.flags.get(NOTICE) or "",
+            news=records.news(self._store),
         )
+
+    def standing(self) -> Standing:
+        """How learning by itself stands: what it waits for, measured just now, which takes about a second."""
+        from .standing import standing  # What measures the machine is loaded by whoever asks for it.
+
+        return standing(self._assistant)
+
+    def keeper(self) -> Keeper:
+        """Who keeps watch, and lets it learn by itself while nobody is there."""
+        from .keeper import Keeper
+
+        return Keeper(self._assistant)
+
+    def take_news(self) -> str:
+        """What a run that began by itself has changed; from now on the person has been told. "" if nobody has to be."""
+        with self._store.database.write():
+            told = records.news(self._store)
+            if told:
+                records.put_news(self._store, "")
+        return told
+
+    def hold(self, until: datetime | None = None) -> Held:
+        """Let nothing be learned by itself until `release`, or until then, also across restarts. A run that began by
+        itself leaves; one that the person began goes on."""
+        held = records.hold(self._store, datetime.now(UTC), until)
+        run = self._store.runs.running()
+        if run is not None and run.started_by == "idle":
+            self._store.runs.ask(run.id, "leave")
+        return held
+
+    def release(self) -> bool:
+        """Take `hold` back; whether it was held."""
+        return records.release(self._store)
 
     def scores(self, *, limit: int = 2000) -> list[Scored]:
         """What the newest replies that were reacted to were worth, oldest first."""
@@ -154,12 +194,28 @@ class Learning:
         if not self.enabled:
             raise LearnError("Learning is off, so no chat may teach. Turn it on with: claw-local learn on")
         model = self._assistant.model_path
-        if self.paused().run is None:
+        anew, newest = self.paused().run is None, self._store.samples.newest()
+        if anew:
             self._assistant.wait_judged(timeout_s=60.0)
             status = self.status()
             if status.lessons + status.waiting < self._assistant.settings.learning.min_lessons:
                 raise LearnError(_nothing(status))
-        return Job.start(self._store, self._assistant.paths, self._assistant.settings, model, started_by=started_by)
+        job = Job.start(self._store, self._assistant.paths, self._assistant.settings, model, started_by=started_by)
+        if anew:
+            records.remember_began(self._store, newest)
+        return job
+
+    def follow(
+        self,
+        job: Job,
+        on_progress: Callable[[Progress], None] | None = None,
+        cancel: threading.Event | None = None,
+        leave: threading.Event | None = None,
+    ) -> LearnResult:
+        """Watch a job to its end. Arguments and errors as for `now`."""
+        result = LearnResult(**job.follow(on_progress, cancel, leave).result)
+        records.remember_tried(self._store)
+        return result
 
     def now(
         self,
@@ -179,7 +235,7 @@ class Learning:
         """
         job = self.start("person")
         person_asked(self._store)
-        return LearnResult(**job.follow(on_progress, cancel, leave).result)
+        return self.follow(job, on_progress, cancel, leave)
 
 
 def _holds(hint: Hint) -> bool:

@@ -43,28 +43,45 @@ class Samples:
             rows = db.table("samples").rows_where(f"message_id not in ({IN_DELETED})", order_by="message_id")
             return [SampleRecord(**{k: v for k, v in row.items() if k != "created_at"}) for row in rows]
 
-    def count_waiting(self) -> int:
+    def count_waiting(self, *, after_signal: int = 0) -> int:
         """Replies with a lesson (a score other than 0, or a hint) that no accepted run has used yet. That another reply
-        was asked for is no lesson by itself: it says nothing of what should have been different."""
+        was asked for is no lesson by itself: it says nothing of what should have been different.
+
+        Args:
+            after_signal: count only lessons from signals with larger ids.
+        """
         query = """
             select count(distinct signals.message_id) from signals
             join messages on messages.id = signals.message_id
             join chats on chats.id = messages.chat_id
             left join samples on samples.message_id = messages.id
-            where signals.state = 'active' and (signals.score != 0 or signals.hint != '')
+            where signals.id > ? and signals.state = 'active' and (signals.score != 0 or signals.hint != '')
             and signals.source != 'regenerate'
             and messages.learn = 1 and chats.learn = 1 and chats.deleted_at = ''
             and messages.state = 'done' and length(messages.response_ids) > 0
             and coalesce(samples.times_used, 0) = 0
         """
         with self._database.read() as db:
-            return int(db.execute(query).fetchone()[0])
+            return int(db.execute(query, [after_signal]).fetchone()[0])
 
-    def count_unjudged(self) -> int:
-        """Replies that may teach and have a next state, but no word from a judge yet."""
+    def newest(self) -> tuple[int, int]:
+        """The largest id of a signal and of a message; 0 where there is none."""
+        with self._database.read() as db:
+            row = db.execute(
+                "select (select coalesce(max(id), 0) from signals), (select coalesce(max(id), 0) from messages)"
+            ).fetchone()
+            return int(row[0]), int(row[1])
+
+    def count_unjudged(self, *, after_message: int = 0) -> int:
+        """Replies that may teach and have a next state, but no word from a judge yet.
+
+        Args:
+            after_message: count only replies with larger ids.
+        """
         query = """
             select count(*) from messages join chats on chats.id = messages.chat_id
-            where messages.role = 'assistant' and messages.state = 'done' and messages.turn_type = 'main'
+            where messages.id > ? and messages.role = 'assistant' and messages.state = 'done'
+            and messages.turn_type = 'main'
             and messages.learn = 1 and chats.learn = 1 and chats.deleted_at = '' and messages.content != ''
             and exists (
                 select 1 from messages next where next.parent_id = messages.id and next.role in ('user', 'tool')
@@ -75,7 +92,7 @@ class Samples:
             )
         """
         with self._database.read() as db:
-            return int(db.execute(query).fetchone()[0])
+            return int(db.execute(query, [after_message]).fetchone()[0])
 
     def remove(self, message_ids: Iterable[int]) -> None:
         with self._database.write() as db:

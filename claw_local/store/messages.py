@@ -161,6 +161,12 @@ class Messages:
                 return message_of(row)
         raise NotFoundError(f"There is no message {message_id}. Message ids stand in `claw-local ask --json`.")
 
+    def last(self) -> tuple[int, str]:
+        """Id of the newest message and when it was written; (0, "") if there is none. Quick."""
+        with self._database.read() as db:
+            row = db.execute("select id, created_at from messages order by id desc limit 1").fetchone()
+            return (int(row[0]), str(row[1])) if row else (0, "")
+
     def said(self, limit: int) -> list[str]:
         """The person's last messages in chats begun here, newest first, each once; very long ones are left out, and
         what other programs say."""

@@ -30,6 +30,7 @@ from ..widgets.transcript import Transcript
 from ..widgets.undo_line import UndoLine
 from ..words import WIDE
 from .branches import BranchActions
+from .by_itself import ByItself
 from .chats import ChatActions
 from .compare import CompareActions
 from .drafts import Drafts
@@ -66,6 +67,7 @@ class ChatScreen(
     BranchActions,
     CompareActions,
     LearningActions,
+    ByItself,
     TypingActions,
     FirstStart,
     IncognitoActions,
@@ -180,6 +182,7 @@ class ChatScreen(
             return
         self.status.model = info.name
         await self.refresh_status()
+        await self.claw.background.slow(self.claw.watch_over.begin, home)
 
     def _hear(self, signal: Signal) -> None:
         self.post_message(self.Judged(signal))

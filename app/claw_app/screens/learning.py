@@ -35,6 +35,7 @@ class LearningActions(Screen[None]):
 
         @property
         def claw(self) -> ClawApp: ...
+        async def tell_news(self, state: LearnStatus) -> None: ...
 
     @dataclass
     class Advanced(Message):
@@ -67,6 +68,7 @@ class LearningActions(Screen[None]):
             if state.notice:
                 self.claw.say(state.notice, title="It learned something wrong", severity="warning", timeout=15)
                 await self.claw.watcher.quick(assistant.learn.noticed)
+            await self.tell_news(state)
         finally:
             self._asking -= 1
 
@@ -116,7 +118,7 @@ class LearningActions(Screen[None]):
         run = self.status.state.run if self.status.state is not None else None
         if self.stop_learning is not None:
             self.run_worker(self._stop_learning())
-        elif run is not None and run.state == "running":
+        elif run is not None and run.state == "running" and run.started_by == "person":
             self.claw.say(
                 f"Run {run.id} was begun by another program and goes on. F5 stops only runs that were started here; "
                 "stop that one where it was begun."
@@ -146,6 +148,7 @@ class LearningActions(Screen[None]):
         bar.begin()
         try:
             assistant = await self.claw.assistant()
+            await self.claw.background.slow(self.claw.watch_over.make_room)
             result = await self.claw.background.slow(
                 assistant.learn.now, lambda progress: self.post_message(self.Advanced(progress)), stop
             )

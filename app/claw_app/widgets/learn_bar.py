@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 STOPS = "F5 stops"
 ELSEWHERE = "begun elsewhere"
+BY_ITSELF = "leaves at a key"
 
 
 class LearnBar(Horizontal):
@@ -40,18 +41,19 @@ class LearnBar(Horizontal):
 
     def advance(self, progress: Progress) -> None:
         """Show how far it is, and at what."""
-        self._show(_words(progress.phase, progress.detail), progress.fraction, STOPS)
+        self._show(_words(progress.phase, progress.detail, progress.seconds_left), progress.fraction, STOPS)
 
     def end(self) -> None:
         """The run started here is over."""
         self.own = self.display = False
 
     def watch_run(self, run: Run | None) -> None:
-        """Show a run that another program began, as long as it goes on."""
+        """Show a run that began by itself or in another program, as long as it goes on."""
         if self.own:
             return
         if run is not None and run.state == "running":
-            self._show(_words(run.phase, run.detail), run.progress, ELSEWHERE)
+            note = BY_ITSELF if run.started_by == "idle" else ELSEWHERE
+            self._show(_words(run.phase, run.detail, run.seconds_left), run.progress, note)
         else:
             self.display = False
 
@@ -62,5 +64,8 @@ class LearnBar(Horizontal):
         self.display = True
 
 
-def _words(phase: str, detail: str) -> str:
-    return one_line(f"{phase}: {detail}" if detail else phase)
+def _words(phase: str, detail: str, seconds_left: float | None) -> str:
+    words = f"{phase}: {detail}" if detail else phase
+    if seconds_left is not None:
+        words += f" · {seconds_left / 60:.0f} min left" if seconds_left >= 90 else " · about a minute left"
+    return one_line(words)

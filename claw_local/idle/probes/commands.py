@@ -1,0 +1,37 @@
+"""Asking a program of the system something. It must never wait long, nor show a window."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+TIMEOUT_S = 4.0
+
+
+class NoAnswer(Exception):
+    """The program is not there, failed, or took too long; the message says which."""
+
+
+def ask(program: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
+    """What a program prints. Raises NoAnswer."""
+    found = shutil.which(program)
+    if found is None:
+        raise NoAnswer(f"{program} is not there")
+    try:
+        done = subprocess.run(
+            [found, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NoAnswer(f"{program} did not answer") from error
+    except OSError as error:
+        raise NoAnswer(f"{program} could not be started") from error
+    if done.returncode:
+        raise NoAnswer(f"{program} failed")
+    return done.stdout

@@ -1,0 +1,103 @@
+"""Only one run at a time, across real processes, and a claim whose process was killed holds nobody up."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from claw_local.paths import Paths
+from claw_local.store import Store
+
+ROOT = Path(__file__).parents[2]
+CLAIM = """
+import sys, time
+from claw_local.errors import LearnError
+from claw_local.paths import locate
+from claw_local.store import Store
+store = Store(locate(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    print("claimed", store.runs.begin("idle"), flush=True)
+    time.sleep(60)
+except LearnError as error:
+    print("refused", error, flush=True)
+"""
+
+
+def claimer(home: Paths) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLAIM, str(home.data)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    return process
+
+
+def go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().split()[0]
+
+
+def test_of_many_that_begin_at_once_one_does(home: Paths) -> None:
+    Store(home).close()
+    many = [claimer(home) for _ in range(4)]
+    try:
+        for process in many:
+            go(process)
+        assert sorted(said(process) for process in many) == ["claimed", "refused", "refused", "refused"]
+    finally:
+        for process in many:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_one_is_noticed_and_the_next_may_begin_at_once(home: Paths) -> None:
+    store = Store(home)
+    first, second, third = (claimer(home) for _ in range(3))
+    try:
+        go(first)
+        assert said(first) == "claimed"
+        go(second)
+        assert said(second) == "refused"
+        assert store.runs.running() is not None
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        assert store.runs.running() is None
+        began = time.monotonic()
+        go(third)
+        assert said(third) == "claimed"
+        assert time.monotonic() - began < 5
+        assert [run.state for run in store.runs.list()] == ["running", "failed"]
+    finally:
+        for process in (first, second, third):
+            process.kill()
+            process.wait()
+        store.close()
+
+
+def test_a_number_given_to_another_process_since_is_not_the_one_that_claimed(home: Paths) -> None:
+    store = Store(home)
+    run_id = store.runs.begin("idle")
+    identity = store.runs.get(run_id).process
+    pid, _, started = identity.partition(":")
+    with store.database.write() as db:
+        db.table("runs").update(run_id, {"process": f"{pid}:{float(started) - 1000:.2f}"})
+    assert store.runs.running() is None, "this process lives, but it began later"
+    assert store.runs.begin("idle") != run_id
+    store.close()
