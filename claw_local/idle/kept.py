@@ -1,7 +1,8 @@
 """What a run that was left keeps on the disk, and whether it may still go on. It must never know about tensors.
 
 All of a run's own files lie in one folder beside its log: `began.json` (what it was begun with), `plan.json` (what it
-learns from), `variants.json` (tasks made from it) and the trainer's checkpoint. The folder is deleted when the run ends.
+learns from), `variants.json` (tasks made from that) and the trainer's checkpoint. The folder is deleted when the run
+ends.
 """
 
 from __future__ import annotations
