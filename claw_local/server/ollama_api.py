@@ -7,7 +7,7 @@ Source: https://docs.ollama.com/api.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -74,7 +74,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.post("/generate", response_model=None, summary="Answer a prompt")
     async def generate(body: wire.GenerateRequest, request: Request) -> Response:
-        """Answers in lines of JSON, or, with `stream` false, in one object. `context` goes on from an earlier answer."""
+        """Answers in lines of JSON, or, with `stream` false, in one object. `context` goes on from an earlier one."""
         model = await _named(service, body)
         if not body.prompt:
             return await nothing(body, Asked(caller_of(request), prompt=" ", model=model.name), lines.in_text)

@@ -32,11 +32,9 @@ def _after_answer(template: str, asked: Asked) -> str:
     earlier = [{"role": "user", "content": "asked"}, {"role": "assistant", "content": _ANSWER}]
     try:
         text = ChatTemplate(template, eos=_EOS).render([*earlier, *new])
-    except TemplateError as error:
-        raise Invalid(
-            "The model's chat template cannot go on from a context. Use /api/chat.", field="context"
-        ) from error
-    before, found, after = text.partition(_ANSWER)
-    if not found or not before:
+    except TemplateError:
+        text = ""
+    _, found, after = text.partition(_ANSWER)
+    if not found:
         raise Invalid("The model's chat template cannot go on from a context. Use /api/chat.", field="context")
     return after
