@@ -10,6 +10,7 @@ import secrets
 from collections.abc import AsyncIterator
 from typing import Any
 
+from .anthropic_wire import NoThreads
 from .api import Whole
 from .asking import Answering, Asked, CallPiece, Ended
 from .errors import Internal, ServeError, Unavailable
@@ -36,11 +37,10 @@ def error_body(error: ServeError) -> dict[str, Any]:
     """An error as the body of an answer, and as the event `error`."""
     usual = "api_error" if error.status >= 500 else "invalid_request_error"
     message = f"{error.field}: {error.message}" if error.field else error.message
-    return {
-        "type": "error",
-        "error": {"type": KINDS.get(error.status, usual), "message": message},
-        "request_id": new_id("req"),
-    }
+    said: dict[str, Any] = {"type": KINDS.get(error.status, usual), "message": message}
+    if isinstance(error, NoThreads):
+        said["details"] = error.details
+    return {"type": "error", "error": said, "request_id": new_id("req")}
 
 
 def stop_reason(asked: Asked, ended: Ended) -> tuple[str, str | None]:

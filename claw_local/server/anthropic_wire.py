@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -126,14 +126,29 @@ class MessagesRequest(CountRequest):
     top_p: float | None = Field(None, ge=0.0, le=1.0)
     top_k: int | None = Field(None, ge=0)
     metadata: Metadata | None = None
+    thread: dict[str, Any] | None = None
+
+
+class NoThreads(Invalid):
+    """The client wants the server to hold the chat; told so, it sends the whole chat each time instead.
+
+    `details` are what Anthropic's clients know this by.
+    """
+
+    details: ClassVar[dict[str, Any]] = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+
+    def __init__(self) -> None:
+        super().__init__("Threads are not held here. Send the whole chat with each request.", field="thread")
 
 
 def asked(request: CountRequest, caller: Caller, session: Session) -> Asked:
     """What a request asks.
 
     Raises:
-        Invalid: images, tools that run at Anthropic, a result of no call, or a prefilled answer.
+        Invalid: images, tools that run at Anthropic, a result of no call, a prefilled answer, or a thread.
     """
+    if isinstance(request, MessagesRequest) and request.thread is not None:
+        raise NoThreads
     tools = tuple(_tool(tool, n) for n, tool in enumerate(request.tools))
     shaped = request.output_config.format if request.output_config is not None else None
     return Asked(

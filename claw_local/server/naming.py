@@ -15,4 +15,4 @@ async def find(service: Service, name: str) -> Offered:
     for model in models:
         if model.name == name or (name in IN_USE and model.in_use):
             return model
-    raise Missing(f"There is no model {name!r} here: {', '.join(model.name for model in models)}.", field="model")
+    raise Missing(f"The model {name!r} was not found. There are: {', '.join(m.name for m in models)}.", field="model")

@@ -12,7 +12,7 @@ from typing import Any
 
 from .api import Whole
 from .asking import Answering, CallPiece, Ended, TokenLogprob, ToolCall
-from .errors import ServeError, Unavailable
+from .errors import Missing, ServeError, Unavailable
 
 Calls = Sequence[tuple[int, ToolCall]]
 """Calls with their places among all calls of an answer."""
@@ -26,7 +26,8 @@ def now() -> str:
 
 
 def error_body(error: ServeError) -> dict[str, Any]:
-    return {"error": f"{error.field}: {error.message}" if error.field else error.message}
+    named = error.field and not isinstance(error, Missing)
+    return {"error": f"{error.field}: {error.message}" if named else error.message}
 
 
 def in_chat(text: str, calls: Calls) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from claw_local.server import anthropic_events as events
-from claw_local.server.anthropic_wire import MessagesRequest, asked
+from claw_local.server.anthropic_wire import MessagesRequest, NoThreads, asked
 from claw_local.server.api import Whole
 from claw_local.server.asking import Asked, Caller, CallPiece, Ended, Piece, Said, Session, ToolCall
 from claw_local.server.errors import Busy, Invalid, Missing, Unavailable
@@ -119,6 +119,12 @@ def test_what_cannot_be_done_names_the_field(fields: dict[str, Any], field: str)
 def test_what_is_malformed_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read(**fields)
+
+
+def test_a_client_that_wants_a_thread_is_told_in_words_it_knows() -> None:
+    with pytest.raises(NoThreads) as caught:
+        read(thread={"type": "create"})
+    assert events.error_body(caught.value)["error"]["details"]["error_code"] == "thread_unsupported_request"
 
 
 def ended(**fields: Any) -> Ended:
