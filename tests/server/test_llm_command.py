@@ -1,0 +1,66 @@
+"""The `llm` command against a running server with the embedded model: nothing is set up but the server's address."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def llm_folder(tmp_path: Path, server_url: str, model_name: str) -> Path:
+    """A folder of llm's own, in which one model is the server's."""
+    (tmp_path / "extra-openai-models.yaml").write_text(
+        f"- model_id: claw\n  model_name: {model_name}\n  api_base: {server_url}/v1\n"
+        "  supports_tools: true\n  supports_schema: true\n",
+        "utf-8",
+    )
+    return tmp_path
+
+
+def llm(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "llm", *arguments],
+        env={**os.environ, "LLM_USER_PATH": str(folder), "OPENAI_API_KEY": "none"},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_lists_the_models_at_the_address(tmp_path: Path, server_url: str, model_name: str) -> None:
+    assert model_name in llm(tmp_path, "openai", "endpoint", f"{server_url}/v1", "--models").splitlines()
+
+
+def test_it_asks_and_goes_on_with_the_conversation(llm_folder: Path) -> None:
+    options = ("-o", "temperature", "0", "-o", "max_tokens", "24")
+    streamed = llm(llm_folder, "-m", "claw", *options, "What is the capital of France?")
+    whole = llm(llm_folder, "-m", "claw", "--no-stream", *options, "What is the capital of France?")
+    assert "Paris" in streamed and streamed.strip() == whole.strip()
+    assert llm(llm_folder, "-c", *options, "And of Italy?").strip()
+    logged = json.loads(llm(llm_folder, "logs", "--json", "-n", "1"))
+    assert logged[0]["input_tokens"] > 30 and logged[0]["output_tokens"] > 0
+
+
+def test_it_runs_tools(llm_folder: Path) -> None:
+    function = 'def lucky_number() -> int:\n    "The lucky number of today."\n    return 4217\n'
+    said = llm(
+        llm_folder,
+        *("-m", "claw", "--functions", function, "--td", "--cl", "2", "-o", "temperature", "0"),
+        *("-o", "max_tokens", "40", "Call the tool lucky_number."),
+    )
+    assert said.strip()
+
+
+def test_it_gets_a_shape(llm_folder: Path) -> None:
+    said = llm(llm_folder, "-m", "claw", "--schema", "name, age int", "-o", "max_tokens", "80", "Invent a dog.")
+    found = json.loads(said)
+    assert isinstance(found["name"], str) and isinstance(found["age"], int)
