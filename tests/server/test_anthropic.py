@@ -61,9 +61,11 @@ def test_the_raw_events_come_in_anthropics_order(client: Anthropic, model: str) 
 
 
 async def test_the_asynchronous_client_streams_too(server_url: str, model: str) -> None:
-    async with AsyncAnthropic(api_key="none", base_url=server_url, max_retries=0) as client:
-        async with client.messages.stream(model=model, max_tokens=8, temperature=0, messages=QUESTION) as stream:
-            pieces = [text async for text in stream.text_stream]
+    async with (
+        AsyncAnthropic(api_key="none", base_url=server_url, max_retries=0) as client,
+        client.messages.stream(model=model, max_tokens=8, temperature=0, messages=QUESTION) as stream,
+    ):
+        pieces = [text async for text in stream.text_stream]
     assert "".join(pieces)
 
 
@@ -174,6 +176,6 @@ def test_errors_are_those_the_package_knows(client: Anthropic, model: str) -> No
         client.messages.create(model=model, max_tokens=-3, messages=QUESTION)
     assert malformed.value.body["error"]["type"] == "invalid_request_error"  # type: ignore[index]
     assert "max_tokens" in malformed.value.message
+    long: list[Any] = [{"role": "user", "content": "word " * 20_000}]
     with pytest.raises(anthropic.BadRequestError):
-        long: list[Any] = [{"role": "user", "content": "word " * 20_000}]
         client.messages.create(model=model, max_tokens=3, messages=long)
