@@ -32,7 +32,7 @@ def routes(service: Service) -> APIRouter:
             answering = await begun(service.answer(wanted))
             return streamed(events.events(wanted, model.name, counted, answering), "text/event-stream")
         answer = await whole(request, service.answer(wanted))
-        return Response() if answer is None else JSONResponse(events.message(wanted, answer))
+        return Response() if answer is None else JSONResponse(events.message(wanted, model.name, answer))
 
     @router.post("/count_tokens", summary="Count the tokens of a prompt")
     async def count_tokens(body: CountRequest, request: Request) -> dict[str, int]:

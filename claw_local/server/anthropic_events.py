@@ -66,7 +66,7 @@ def usage(ended: Ended) -> dict[str, int]:
     }
 
 
-def message(asked: Asked, whole: Whole) -> dict[str, Any]:
+def message(asked: Asked, model: str, whole: Whole) -> dict[str, Any]:
     """A whole answer. Raises Unavailable: it was broken off here."""
     reason, sequence = stop_reason(asked, whole.ended)
     content: list[dict[str, Any]] = []
@@ -78,7 +78,7 @@ def message(asked: Asked, whole: Whole) -> dict[str, Any]:
         "id": new_id("msg"),
         "type": "message",
         "role": "assistant",
-        "model": whole.ended.model,
+        "model": model,
         "content": content,
         "stop_reason": reason,
         "stop_sequence": sequence,

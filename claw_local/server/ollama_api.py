@@ -20,7 +20,7 @@ from . import ollama_wire as wire
 from .api import Api, begun, caller_of, session_of, streamed, whole
 from .asking import Asked, Offered, Service
 from .errors import Invalid, NotMade
-from .naming import find
+from .naming import find, loaded
 from .ollama_context import go_on
 
 VERSION = "0.12.0"
@@ -80,7 +80,8 @@ def routes(service: Service) -> APIRouter:
             return await nothing(body, Asked(caller_of(request), prompt=" ", model=model.name), lines.in_text)
         asked = wire.generate(body, model.name, caller_of(request), session_of(request))
         if body.context and not body.raw:
-            asked = await go_on(service, model, asked, body.context)
+            whole_model = await loaded(service, caller_of(request), model.name)
+            asked = await go_on(service, whole_model, asked, body.context)
         return await answer(request, body, asked, lines.in_text)
 
     @router.post("/embed", summary="Embed texts")
@@ -118,9 +119,10 @@ def routes(service: Service) -> APIRouter:
         return models.running(await service.models())
 
     @router.post("/show", summary="Describe a model")
-    async def show(body: wire.ModelRequest) -> dict[str, Any]:
+    async def show(body: wire.ModelRequest, request: Request) -> dict[str, Any]:
         """What the model's file says of itself."""
-        return models.shown(await _named(service, body), await service.models())
+        model = await _named(service, body)
+        return models.shown(await loaded(service, caller_of(request), model.name), await service.models())
 
     @router.get("/version", summary="Version of the API")
     async def version() -> dict[str, str]:

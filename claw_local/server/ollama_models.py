@@ -79,8 +79,8 @@ def _details(model: Offered, base: Offered) -> dict[str, Any]:
 
 
 def _base(models: Sequence[Offered]) -> Offered:
-    """What the adapters stand on."""
-    return next((model for model in models if not model.adapter), Offered("", 0))
+    """What the adapters stand on. What is in use comes first, under a name of its own, and may be the base as well."""
+    return next((model for model in reversed(models) if not model.adapter), Offered("", 0))
 
 
 def _digest(model: Offered) -> str:

@@ -147,12 +147,12 @@ def test_each_end_has_its_stop_reason(end: Ended, expected: tuple[str, str | Non
 
 def test_an_answer_that_was_broken_off_is_an_error() -> None:
     with pytest.raises(Unavailable):
-        events.message(read(), Whole("Hal", [], [], ended(finish="cancelled")))
+        events.message(read(), "m", Whole("Hal", [], [], ended(finish="cancelled")))
 
 
 def test_a_whole_answer_holds_text_and_calls() -> None:
     calls = [ToolCall("t1", "weather", '{"place": "Rome"}'), ToolCall("t2", "weather", '{"pla')]
-    got = events.message(read(), Whole("I look.", calls, [], ended(finish="tool_calls")))
+    got = events.message(read(), "m", Whole("I look.", calls, [], ended(finish="tool_calls")))
     assert got["content"] == [
         {"type": "text", "text": "I look."},
         {"type": "tool_use", "id": "t1", "name": "weather", "input": {"place": "Rome"}},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -217,11 +218,13 @@ async def test_what_fails_on_the_way_is_the_last_line() -> None:
 
 
 def test_models_are_described_as_ollama_does() -> None:
-    base = Offered(
-        "Smol-Q4_1", 0, 7, "ab" * 32, in_use=True, context=2048, parameters=134_515_008, architecture="llama"
+    alias = Offered(
+        "claw-local", 0, 7, "ab" * 32, in_use=True, context=2048, parameters=134_515_008, architecture="llama"
     )
-    learned = Offered("evening", 60, 7, "ab" * 32, adapter=3, parameters=134_515_008, architecture="llama")
-    listed = models.tags([base, learned])["models"]
+    base = replace(alias, name="Smol-Q4_1")
+    learned = replace(base, name="evening", created=60, adapter=3, in_use=False)
+    every = [alias, base, learned]
+    listed = models.tags(every)["models"][1:]
     assert [model["name"] for model in listed] == ["Smol-Q4_1", "evening"]
     assert listed[0]["digest"] == "ab" * 32 != listed[1]["digest"] and len(listed[1]["digest"]) == 64
     assert listed[1]["details"] == {
@@ -233,6 +236,6 @@ def test_models_are_described_as_ollama_does() -> None:
         "quantization_level": "Q4_1",
     }
     assert listed[1]["modified_at"] == "1970-01-01T00:01:00Z"
-    assert [model["name"] for model in models.running([base, learned])["models"]] == ["Smol-Q4_1"]
-    info = models.shown(base, [base, learned])["model_info"]
+    assert [model["name"] for model in models.running(every)["models"]] == ["claw-local", "Smol-Q4_1"]
+    info = models.shown(base, every)["model_info"]
     assert info["llama.context_length"] == 2048 and info["general.parameter_count"] == 134_515_008
