@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from .anthropic_wire import NoThreads
-from .api import Whole
-from .asking import Answering, Asked, CallPiece, Ended
-from .errors import Internal, ServeError, Unavailable
+from .api import Whole, aclose
+from .asking import Answering, Asked, Began, CallPiece, Ended
+from .errors import Internal, ServeError, Unavailable, with_field
 
 KINDS = {
     400: "invalid_request_error",
@@ -29,18 +29,18 @@ KINDS = {
 """HTTP status -> what Anthropic calls such an error; other 4xx are wrong requests, other 5xx are `api_error`."""
 
 
-def new_id(prefix: str) -> str:
-    return f"{prefix}_{secrets.token_hex(12)}"
-
-
 def error_body(error: ServeError) -> dict[str, Any]:
     """An error as the body of an answer, and as the event `error`."""
     usual = "api_error" if error.status >= 500 else "invalid_request_error"
-    message = f"{error.field}: {error.message}" if error.field else error.message
-    said: dict[str, Any] = {"type": KINDS.get(error.status, usual), "message": message}
+    said: dict[str, Any] = {"type": KINDS.get(error.status, usual), "message": with_field(error)}
     if isinstance(error, NoThreads):
         said["details"] = error.details
-    return {"type": "error", "error": said, "request_id": new_id("req")}
+    return {"type": "error", "error": said, "request_id": f"req_{secrets.token_hex(12)}"}
+
+
+def new_id(message_id: int) -> str:
+    """An answer's id. Of one that is kept it begins with the message's number, for feedback."""
+    return f"msg_{message_id}-{secrets.token_hex(6)}"
 
 
 def stop_reason(asked: Asked, ended: Ended) -> tuple[str, str | None]:
@@ -75,7 +75,7 @@ def message(asked: Asked, model: str, whole: Whole) -> dict[str, Any]:
     for call in whole.calls:
         content.append({"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)})
     return {
-        "id": new_id("msg"),
+        "id": new_id(whole.ended.message_id),
         "type": "message",
         "role": "assistant",
         "model": model,
@@ -86,50 +86,54 @@ def message(asked: Asked, model: str, whole: Whole) -> dict[str, Any]:
     }
 
 
-async def events(asked: Asked, model: str, input_tokens: int, answering: Answering) -> AsyncIterator[str]:
+async def events(asked: Asked, model: str, answering: Answering) -> AsyncIterator[str]:
     """The stream: message_start; for each block its start, deltas and stop; message_delta; message_stop.
 
     What fails on the way is the event `error`, and ends it.
     """
     blocks = _Blocks()
-    started: dict[str, Any] = {
-        "id": new_id("msg"),
+    try:
+        async for part in answering:
+            made: list[str] = []
+            if isinstance(part, Ended):
+                reason, sequence = stop_reason(asked, part)
+                made = blocks.close()
+                delta = {"stop_reason": reason, "stop_sequence": sequence}
+                made += [event("message_delta", delta=delta, usage=usage(part)), event("message_stop")]
+            else:
+                if part.began is not None:
+                    made += [_start(model, part.began), event("ping")]
+                if part.text:
+                    made += blocks.say(part.text)
+                if part.call is not None:
+                    made += blocks.call(part.call)
+            for text in made:
+                yield text
+    except Exception as problem:
+        yield _broken(problem)
+    finally:
+        await aclose(answering)
+
+
+def _start(model: str, began: Began) -> str:
+    message = {
+        "id": new_id(began.message_id),
         "type": "message",
         "role": "assistant",
         "model": model,
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": {
-            "input_tokens": input_tokens,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0,
-            "output_tokens": 0,
-        },
+        "usage": usage(Ended("stop", prompt_tokens=began.prompt_tokens)),
     }
-    yield event("message_start", message=started)
-    yield event("ping")
-    try:
-        async for part in answering:
-            if isinstance(part, Ended):
-                for text in blocks.close():
-                    yield text
-                reason, sequence = stop_reason(asked, part)
-                delta = {"stop_reason": reason, "stop_sequence": sequence}
-                yield event("message_delta", delta=delta, usage=usage(part))
-                yield event("message_stop")
-                continue
-            if part.text:
-                for text in blocks.say(part.text):
-                    yield text
-            if part.call is not None:
-                for text in blocks.call(part.call):
-                    yield text
-    except ServeError as error:
-        yield event("error", **_without_type(error_body(error)))
-    except Exception:
-        yield event("error", **_without_type(error_body(Internal("The answer could not be finished."))))
-        raise
+    return event("message_start", message=message)
+
+
+def _broken(problem: Exception) -> str:
+    if not isinstance(problem, ServeError):
+        problem = Internal("The answer broke off here. The server's own log says why.")
+    body = error_body(problem)
+    return event("error", error=body["error"], request_id=body["request_id"])
 
 
 class _Blocks:
@@ -170,11 +174,7 @@ class _Blocks:
 
 def event(kind: str, **fields: Any) -> str:
     """One server-sent event."""
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields}, ensure_ascii=False)}\n\n"
-
-
-def _without_type(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name != "type"}
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n"
 
 
 def _input(arguments: str) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from .api import Whole
+from .api import Whole, aclose
 from .asking import Answering, CallPiece, Ended, TokenLogprob, ToolCall
-from .errors import Missing, ServeError, Unavailable
+from .errors import Internal, Missing, ServeError, Unavailable, with_field
 
 Calls = Sequence[tuple[int, ToolCall]]
 """Calls with their places among all calls of an answer."""
@@ -26,8 +26,7 @@ def now() -> str:
 
 
 def error_body(error: ServeError) -> dict[str, Any]:
-    named = error.field and not isinstance(error, Missing)
-    return {"error": f"{error.field}: {error.message}" if named else error.message}
+    return {"error": error.message if isinstance(error, Missing) else with_field(error)}
 
 
 def in_chat(text: str, calls: Calls) -> dict[str, Any]:
@@ -78,11 +77,12 @@ async def lines(model: str, answering: Answering, said: Said, *, context: bool) 
                     made += [_alone(said, index, call) for index, call in calls.add(part.call)]
             for fields in made:
                 yield _line({"model": model, "created_at": now(), "done": False} | fields)
-    except ServeError as error:
-        yield _line(error_body(error))
-    except Exception:
-        yield _line({"error": "The answer could not be finished."})
-        raise
+    except Exception as problem:
+        if not isinstance(problem, ServeError):
+            problem = Internal("The answer broke off here. The server's own log says why.")
+        yield _line(error_body(problem))
+    finally:
+        await aclose(answering)
 
 
 class _Calls:
@@ -168,4 +168,4 @@ def _logprobs(tokens: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
 
 
 def _line(fields: dict[str, Any]) -> str:
-    return json.dumps(fields, ensure_ascii=False) + "\n"
+    return json.dumps(fields) + "\n"

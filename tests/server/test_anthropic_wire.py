@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from claw_local.server import anthropic_events as events
 from claw_local.server.anthropic_wire import MessagesRequest, NoThreads, asked
 from claw_local.server.api import Whole
-from claw_local.server.asking import Asked, Caller, CallPiece, Ended, Piece, Said, Session, ToolCall
+from claw_local.server.asking import Asked, Began, Caller, CallPiece, Ended, Piece, Said, Session, ToolCall
 from claw_local.server.errors import Busy, Invalid, Missing, Unavailable
 
 CALLER = Caller()
@@ -170,7 +170,7 @@ async def pieces(*parts: Piece | Ended | Exception) -> AsyncIterator[Piece | End
 
 async def stream(*parts: Piece | Ended | Exception) -> list[dict[str, Any]]:
     found = []
-    async for text in events.events(read(), "m", 9, pieces(*parts)):
+    async for text in events.events(read(), "m", pieces(Piece(began=Began("m", 4, 9)), *parts)):
         name, data = text.removesuffix("\n\n").split("\n")
         body = json.loads(data.removeprefix("data: "))
         assert name == f"event: {body['type']}"
@@ -207,7 +207,7 @@ async def test_the_stream_opens_and_closes_each_block_in_its_turn() -> None:
         ("message_delta", None),
         ("message_stop", None),
     ]
-    assert got[0]["message"]["usage"]["input_tokens"] == 9
+    assert got[0]["message"]["usage"]["input_tokens"] == 9 and got[0]["message"]["id"].startswith("msg_4-")
     assert got[-2]["usage"]["output_tokens"] == 3 and got[-2]["delta"]["stop_reason"] == "tool_use"
 
 
