@@ -8,35 +8,39 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from ..talking.text import clean
 from . import anthropic_events as events
 from .anthropic_wire import CountRequest, MessagesRequest, asked
-from .api import Api, begun, caller_of, session_of, streamed, whole
+from .api import PROBLEMS, Api, begun, caller_of, session_of, streamed, whole
 from .asking import Asked, Service
 from .naming import find
+from .openai_api import STREAM, Plain
+
+_STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The answer; with `stream` in events.", "content": {"application/json": {}, STREAM: {}}}
+}
 
 
 def routes(service: Service) -> APIRouter:
     """The routes over a service."""
-    router = APIRouter(prefix="/v1/messages", tags=["Anthropic"])
+    router = APIRouter(prefix="/v1/messages", tags=["anthropic"], responses=PROBLEMS)
 
-    @router.post("", response_model=None, summary="Answer a chat")
+    @router.post("", response_model=None, responses=_STREAMED)
     async def messages(body: MessagesRequest, request: Request) -> Response:
-        """Answers with one message, or, with `stream`, with server-sent events."""
+        """Answer a chat: with one message or, with `stream`, with server-sent events."""
         model = await find(service, body.model)
-        user = body.metadata.user_id or "" if body.metadata is not None else ""
+        user = clean(body.metadata.user_id or "") if body.metadata is not None else ""
         wanted = asked(body, caller_of(request), session_of(request, user))
         if body.stream:
-            counted = await service.count(wanted)
-            answering = await begun(service.answer(wanted))
-            return streamed(events.events(wanted, model.name, counted, answering), "text/event-stream")
+            return streamed(events.events(wanted, model.name, await begun(service.answer(wanted))), STREAM)
         answer = await whole(request, service.answer(wanted))
-        return Response() if answer is None else JSONResponse(events.message(wanted, model.name, answer))
+        return Response(status_code=499) if answer is None else Plain(events.message(wanted, model.name, answer))
 
-    @router.post("/count_tokens", summary="Count the tokens of a prompt")
+    @router.post("/count_tokens")
     async def count_tokens(body: CountRequest, request: Request) -> dict[str, int]:
-        """How many tokens the prompt of such a request would have."""
+        """Count the tokens that the prompt of such a request would have."""
         await find(service, body.model)
         wanted: Asked = asked(body, caller_of(request), session_of(request))
         return {"input_tokens": await service.count(wanted)}
@@ -44,8 +48,4 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _error(error: Any) -> dict[str, Any]:
-    return events.error_body(error)
-
-
-API = Api(prefixes=("/v1/messages",), routes=routes, error=_error, key="x-api-key")
+API = Api(prefixes=("/v1/messages",), routes=routes, error=events.error_body, key="x-api-key")

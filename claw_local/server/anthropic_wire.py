@@ -1,7 +1,7 @@
 """Anthropic's messages as they come over the wire, and what they ask in the server's own form.
 
-It must never know about HTTP or how an answer is made. Source: Anthropic's Messages API,
-https://docs.anthropic.com/en/api/messages.
+What clients send beside the fields here (cache_control, betas) changes no answer. It must never know about HTTP or how
+an answer is made. Source: Anthropic's Messages API, https://docs.anthropic.com/en/api/messages.
 """
 
 from __future__ import annotations
@@ -10,59 +10,60 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ..talking.text import clean
 from .asking import Asked, Caller, Drawn, Said, Session, Tool, ToolCall
 from .errors import Invalid
+from .openai_wire import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, Count, Name, Text, Wire
+
+MOST_BLOCKS = 256
 
 CUSTOM = ("", "custom")
 """Types of a tool that the client itself describes and runs; all others run at Anthropic."""
 
 
-class _Wire(BaseModel):
-    """What clients send beside the known fields (cache_control, betas) changes no answer here."""
-
-    model_config = ConfigDict(extra="ignore")
+Id = Annotated[str, Field(min_length=1, max_length=256)]
 
 
-class TextBlock(_Wire):
+class TextBlock(Wire):
     type: Literal["text"]
-    text: str
+    text: Text
 
 
-class ImageBlock(_Wire):
+class ImageBlock(Wire):
     type: Literal["image"]
 
 
-class DocumentSource(_Wire):
-    type: str
-    data: str = ""
+class DocumentSource(Wire):
+    type: Name
+    data: Text = ""
 
 
-class DocumentBlock(_Wire):
+class DocumentBlock(Wire):
     type: Literal["document"]
     source: DocumentSource
-    title: str | None = None
+    title: Name | None = None
 
 
-class ToolUseBlock(_Wire):
+class ToolUseBlock(Wire):
     type: Literal["tool_use"]
-    id: str = Field(min_length=1)
-    name: str = Field(min_length=1)
+    id: Id
+    name: Id
     input: dict[str, Any] = Field(default_factory=dict)
 
 
 ResultPart = Annotated[TextBlock | ImageBlock | DocumentBlock, Field(discriminator="type")]
 
 
-class ToolResultBlock(_Wire):
+class ToolResultBlock(Wire):
     type: Literal["tool_result"]
-    tool_use_id: str = Field(min_length=1)
-    content: str | list[ResultPart] = ""
-    is_error: bool = False
+    tool_use_id: Id
+    content: Text | Annotated[list[ResultPart], Field(max_length=MOST_BLOCKS)] | None = None
+    is_error: bool | None = None
 
 
-class ThinkingBlock(_Wire):
+class ThinkingBlock(Wire):
     """Thoughts of another model: left out."""
 
     type: Literal["thinking", "redacted_thinking"]
@@ -74,44 +75,44 @@ Block = Annotated[
 ]
 
 
-class WireMessage(_Wire):
+class WireMessage(Wire):
     role: Literal["user", "assistant", "system"]
-    content: str | list[Block]
+    content: Text | Annotated[list[Block], Field(max_length=MOST_BLOCKS)]
 
 
-class WireTool(_Wire):
-    name: str = Field(min_length=1)
-    type: str | None = None
-    description: str = ""
+class WireTool(Wire):
+    name: Id
+    type: Name | None = None
+    description: Text | None = None
     input_schema: dict[str, Any] = Field(default_factory=dict)
 
 
-class ToolChoice(_Wire):
+class ToolChoice(Wire):
     type: Literal["auto", "any", "tool", "none"]
-    name: str = ""
-    disable_parallel_tool_use: bool = False
+    name: Name = ""
+    disable_parallel_tool_use: bool | None = None
 
 
-class OutputFormat(_Wire):
+class OutputFormat(Wire):
     type: Literal["json_schema"]
     schema_: dict[str, Any] = Field(alias="schema")
 
 
-class OutputConfig(_Wire):
+class OutputConfig(Wire):
     format: OutputFormat | None = None
 
 
-class Metadata(_Wire):
-    user_id: str | None = None
+class Metadata(Wire):
+    user_id: Annotated[str, Field(max_length=512)] | None = None
 
 
-class CountRequest(_Wire):
+class CountRequest(Wire):
     """Body of POST /v1/messages/count_tokens, and the part of /v1/messages that makes the prompt."""
 
-    model: str = Field(min_length=1)
-    messages: list[WireMessage] = Field(min_length=1)
-    system: str | list[TextBlock] = ""
-    tools: list[WireTool] = Field(default_factory=list)
+    model: Id
+    messages: Annotated[list[WireMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
+    system: Text | Annotated[list[TextBlock], Field(max_length=MOST_BLOCKS)] = ""
+    tools: Annotated[list[WireTool], Field(max_length=MOST_TOOLS)] = Field(default_factory=list)
     tool_choice: ToolChoice | None = None
     output_config: OutputConfig | None = None
 
@@ -119,12 +120,12 @@ class CountRequest(_Wire):
 class MessagesRequest(CountRequest):
     """Body of POST /v1/messages."""
 
-    max_tokens: int = Field(ge=1)
-    stream: bool = False
-    stop_sequences: list[str] = Field(default_factory=list)
-    temperature: float | None = Field(None, ge=0.0, le=1.0)
-    top_p: float | None = Field(None, ge=0.0, le=1.0)
-    top_k: int | None = Field(None, ge=0)
+    max_tokens: Count
+    stream: bool | None = None
+    stop_sequences: Annotated[list[Text], Field(max_length=MOST_STOPS)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=100_000)] | None = None
     metadata: Metadata | None = None
     thread: dict[str, Any] | None = None
 
@@ -154,30 +155,31 @@ def asked(request: CountRequest, caller: Caller, session: Session) -> Asked:
     return Asked(
         caller=caller,
         messages=tuple(_history(request)),
-        model=request.model,
+        model=clean(request.model),
         drawn=_drawn(request) if isinstance(request, MessagesRequest) else Drawn(),
         tools=tools,
         choice=_choice(request.tool_choice, tools),
         parallel=not (request.tool_choice is not None and request.tool_choice.disable_parallel_tool_use),
-        shape=json.dumps(shaped.schema_) if shaped is not None else "",
+        shape=clean(json.dumps(shaped.schema_, ensure_ascii=False)) if shaped is not None else "",
         session=session,
     )
 
 
 def _drawn(request: MessagesRequest) -> Drawn:
-    if any(not stop for stop in request.stop_sequences):
+    stops = [clean(stop) for stop in request.stop_sequences or ()]
+    if not all(stops):
         raise Invalid("A stop sequence has at least one character.", field="stop_sequences")
     return Drawn(
         max_tokens=request.max_tokens,
         temperature=request.temperature,
-        top_p=request.top_p or None,  # Nothing can be drawn from no probability at all.
+        top_p=None if request.top_p is None else max(request.top_p, 1e-6),
         top_k=request.top_k,
-        stop=tuple(request.stop_sequences),
+        stop=tuple(stops),
     )
 
 
 def _history(request: CountRequest) -> list[Said]:
-    system = request.system if isinstance(request.system, str) else _joined([b.text for b in request.system])
+    system = _joined([request.system] if isinstance(request.system, str) else [one.text for one in request.system])
     history = [Said("system", system)] if system.strip() else []
     names: dict[str, str] = {}
     for n, message in enumerate(request.messages):
@@ -209,7 +211,9 @@ def _assistant(blocks: Sequence[Block], where: str) -> Said:
     calls: list[ToolCall] = []
     for n, block in enumerate(blocks):
         if isinstance(block, ToolUseBlock):
-            calls.append(ToolCall(block.id, block.name, json.dumps(block.input, ensure_ascii=False)))
+            calls.append(
+                ToolCall(clean(block.id), clean(block.name), clean(json.dumps(block.input, ensure_ascii=False)))
+            )
         elif isinstance(block, ToolResultBlock):
             raise Invalid("A tool_result stands in a message of the user.", field=f"{where}.{n}")
         else:
@@ -225,13 +229,11 @@ def _person(role: Literal["user", "system"], blocks: Sequence[Block], where: str
         if isinstance(block, ToolUseBlock):
             raise Invalid("A tool_use stands in a message of the assistant.", field=f"{where}.{n}")
         if isinstance(block, ToolResultBlock):
-            if block.tool_use_id not in names:
-                raise Invalid(
-                    f"No message before this one has a tool_use with the id {block.tool_use_id}.", field=f"{where}.{n}"
-                )
+            call_id = clean(block.tool_use_id)
+            if call_id not in names:
+                raise Invalid(f"No message before this one has a tool_use with the id {call_id}.", field=f"{where}.{n}")
             content = _result(block, f"{where}.{n}.content")
-            name = names[block.tool_use_id]
-            results.append(Said("tool", content, call_id=block.tool_use_id, name=name))
+            results.append(Said("tool", content, call_id=call_id, name=names[call_id]))
         else:
             texts += _text(block, f"{where}.{n}")
     if texts or not results:
@@ -240,8 +242,8 @@ def _person(role: Literal["user", "system"], blocks: Sequence[Block], where: str
 
 
 def _result(block: ToolResultBlock, where: str) -> str:
-    if isinstance(block.content, str):
-        text = block.content
+    if block.content is None or isinstance(block.content, str):
+        text = clean(block.content or "")
     else:
         text = _joined([text for n, part in enumerate(block.content) for text in _text(part, f"{where}.{n}")])
     return f"Error: {text}" if block.is_error and not text.lower().startswith("error") else text
@@ -259,7 +261,7 @@ def _text(block: TextBlock | ImageBlock | DocumentBlock | ThinkingBlock, where: 
 
 
 def _joined(texts: Sequence[str]) -> str:
-    return "\n".join(texts)
+    return clean("\n".join(texts))
 
 
 def _tool(tool: WireTool, n: int) -> Tool:
@@ -268,7 +270,8 @@ def _tool(tool: WireTool, n: int) -> Tool:
             f"The tool {tool.name} ({tool.type}) runs at Anthropic. Describe a tool of your own, with an input_schema.",
             field=f"tools.{n}.type",
         )
-    return Tool(tool.name, tool.description, tool.input_schema)
+    parameters = json.loads(clean(json.dumps(tool.input_schema, ensure_ascii=False)))
+    return Tool(clean(tool.name), clean(tool.description or ""), parameters)
 
 
 def _choice(choice: ToolChoice | None, tools: Sequence[Tool]) -> str:
@@ -280,6 +283,6 @@ def _choice(choice: ToolChoice | None, tools: Sequence[Tool]) -> str:
         raise Invalid("There are no tools to choose from.", field="tool_choice")
     if choice.type == "any":
         return "required"
-    if choice.name not in [tool.name for tool in tools]:
+    if clean(choice.name) not in [tool.name for tool in tools]:
         raise Invalid(f"There is no tool {choice.name!r} among the tools.", field="tool_choice.name")
-    return choice.name
+    return clean(choice.name)

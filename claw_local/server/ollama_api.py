@@ -12,21 +12,30 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.routing import APIRoute
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 
+from ..talking.text import clean
 from . import ollama_lines as lines
 from . import ollama_models as models
 from . import ollama_wire as wire
-from .api import Api, begun, caller_of, session_of, streamed, whole
+from .api import PROBLEMS, Api, Problem, begun, caller_of, session_of, streamed, whole
 from .asking import Asked, Offered, Service
-from .errors import Invalid, NotMade
+from .errors import Invalid, Missing, NotMade
 from .naming import find, loaded
 from .ollama_context import go_on
+from .openai_api import Plain
 
 VERSION = "0.12.0"
 """Version of Ollama whose API this follows; its clients look at it to know what they may ask."""
 
 NDJSON = "application/x-ndjson"
+_STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The answer; in lines, or with `stream` false whole.",
+        "content": {"application/json": {}, NDJSON: {}},
+    }
+}
+_NOT_MADE: dict[int | str, dict[str, Any]] = {501: {"model": Problem, "description": "It is not to be had here."}}
 
 
 class _JsonRoute(APIRoute):
@@ -45,8 +54,24 @@ class _JsonRoute(APIRoute):
 
 def routes(service: Service) -> APIRouter:
     """The routes over a service."""
-    router = APIRouter(prefix="/api", tags=["Ollama"], route_class=_JsonRoute)
+    router = APIRouter(prefix="/api", tags=["ollama"], responses=PROBLEMS, route_class=_JsonRoute)
+    _answers(router, service)
+    _vectors(router, service)
+    _models(router, service)
+    _refusals(router)
+    whole_router = APIRouter()
+    whole_router.include_router(router)
+    whole_router.add_api_route("/", _home, methods=["GET"], response_class=PlainTextResponse, tags=["ollama"])
+    whole_router.add_api_route("/", _home, methods=["HEAD"], include_in_schema=False)
+    return whole_router
 
+
+async def _home() -> Response:
+    """Says that it runs: Ollama's clients look here first."""
+    return PlainTextResponse("claw-local is running")
+
+
+def _answers(router: APIRouter, service: Service) -> None:
     async def answer(request: Request, body: wire.AnswerRequest, asked: Asked, said: lines.Said) -> Response:
         context = said is lines.in_text and asked.shape == "" and not getattr(body, "raw", False)
         if body.stream is not False:
@@ -54,94 +79,102 @@ def routes(service: Service) -> APIRouter:
             return streamed(lines.lines(body.asked_for, pieces, said, context=context), NDJSON)
         gathered = await whole(request, service.answer(asked))
         if gathered is None:
-            return Response()
-        return JSONResponse(lines.one(body.asked_for, gathered, said, context=context))
+            return Response(status_code=499)
+        return Plain(lines.one(body.asked_for, gathered, said, context=context))
 
-    async def nothing(body: wire.AnswerRequest, asked: Asked, said: lines.Said) -> Response:
+    async def nothing(request: Request, body: wire.AnswerRequest, model: Offered, said: lines.Said) -> Response:
         """What asks nothing only loads the model."""
         if not body.unloads:
-            await service.count(asked)
-        return JSONResponse(lines.empty(body.asked_for, said, "unload" if body.unloads else "load"))
+            await loaded(service, caller_of(request), model.name)
+        return Plain(lines.empty(body.asked_for, said, "unload" if body.unloads else "load"))
 
-    @router.post("/chat", response_model=None, summary="Answer a chat")
+    @router.post("/chat", response_model=None, responses=_STREAMED)
     async def chat(body: wire.ChatRequest, request: Request) -> Response:
-        """Answers in lines of JSON, or, with `stream` false, in one object."""
+        """Answer a chat: in lines of JSON or, with `stream` false, in one object."""
         model = await _named(service, body)
         if not body.messages:
-            return await nothing(body, Asked(caller_of(request), prompt=" ", model=model.name), lines.in_chat)
+            return await nothing(request, body, model, lines.in_chat)
         asked = wire.chat(body, model.name, caller_of(request), session_of(request))
         return await answer(request, body, asked, lines.in_chat)
 
-    @router.post("/generate", response_model=None, summary="Answer a prompt")
+    @router.post("/generate", response_model=None, responses=_STREAMED)
     async def generate(body: wire.GenerateRequest, request: Request) -> Response:
-        """Answers in lines of JSON, or, with `stream` false, in one object. `context` goes on from an earlier one."""
+        """Answer a prompt, as /api/chat does. `context` goes on from an earlier answer."""
         model = await _named(service, body)
         if not body.prompt:
-            return await nothing(body, Asked(caller_of(request), prompt=" ", model=model.name), lines.in_text)
+            return await nothing(request, body, model, lines.in_text)
         asked = wire.generate(body, model.name, caller_of(request), session_of(request))
         if body.context and not body.raw:
-            whole_model = await loaded(service, caller_of(request), model.name)
-            asked = await go_on(service, whole_model, asked, body.context)
+            in_memory = await loaded(service, caller_of(request), model.name)
+            asked = await go_on(service, in_memory, asked, body.context)
         return await answer(request, body, asked, lines.in_text)
 
-    @router.post("/embed", summary="Embed texts")
-    async def embed(body: wire.EmbedRequest, request: Request) -> dict[str, Any]:
-        """One vector of length 1 for each text."""
+
+def _vectors(router: APIRouter, service: Service) -> None:
+    @router.post("/embed", response_model=dict[str, Any])
+    async def embed(body: wire.EmbedRequest, request: Request) -> Response:
+        """Vectors of texts, each of length 1."""
         model = await _named(service, body)
-        texts = [body.input] if isinstance(body.input, str) else body.input
+        texts = [clean(text) for text in ([body.input] if isinstance(body.input, str) else body.input)]
         started = time.perf_counter()
         found = await service.embed(caller_of(request), model.name, texts) if texts else None
-        return {
-            "model": body.asked_for,
-            "embeddings": found.vectors if found is not None else [],
-            "total_duration": round((time.perf_counter() - started) * 1e9),
-            "load_duration": 0,
-            "prompt_eval_count": found.tokens if found is not None else 0,
-        }
+        return Plain(
+            {
+                "model": body.asked_for,
+                "embeddings": found.vectors if found is not None else [],
+                "total_duration": round((time.perf_counter() - started) * 1e9),
+                "load_duration": 0,
+                "prompt_eval_count": found.tokens if found is not None else 0,
+            }
+        )
 
-    @router.post("/embeddings", summary="Embed a text")
-    async def embeddings(body: wire.EmbeddingsRequest, request: Request) -> dict[str, Any]:
+    @router.post("/embeddings", response_model=dict[str, Any])
+    async def embeddings(body: wire.EmbeddingsRequest, request: Request) -> Response:
         """The vector of one text; /api/embed takes several."""
         model = await _named(service, body)
         if not body.prompt:
-            return {"embedding": []}
-        found = await service.embed(caller_of(request), model.name, [body.prompt])
-        return {"embedding": found.vectors[0]}
+            return Plain({"embedding": []})
+        found = await service.embed(caller_of(request), model.name, [clean(body.prompt)])
+        return Plain({"embedding": found.vectors[0]})
 
-    @router.get("/tags", summary="List models")
-    async def tags() -> dict[str, Any]:
-        """The base and each adapter that can answer."""
-        return models.tags(await service.models())
 
-    @router.get("/ps", summary="List models in use")
-    async def running() -> dict[str, Any]:
-        """What answers where no model is named. It stays in memory."""
-        return models.running(await service.models())
+def _models(router: APIRouter, service: Service) -> None:
+    @router.get("/tags", response_model=dict[str, Any])
+    async def tags() -> Response:
+        """What can be asked for: what is in use, the base, and each adapter."""
+        return Plain(models.tags(await service.models()))
 
-    @router.post("/show", summary="Describe a model")
-    async def show(body: wire.ModelRequest, request: Request) -> dict[str, Any]:
+    @router.get("/ps", response_model=dict[str, Any])
+    async def running() -> Response:
+        """What is in use. It stays in memory."""
+        return Plain(models.running(await service.models()))
+
+    @router.post("/show", response_model=dict[str, Any])
+    async def show(body: wire.ModelRequest, request: Request) -> Response:
         """What the model's file says of itself."""
         model = await _named(service, body)
-        return models.shown(await loaded(service, caller_of(request), model.name), await service.models())
+        return Plain(models.shown(await loaded(service, caller_of(request), model.name), await service.models()))
 
-    @router.get("/version", summary="Version of the API")
-    async def version() -> dict[str, str]:
+    @router.get("/version", response_model=dict[str, str])
+    async def version() -> Response:
         """The version of Ollama whose API this follows."""
-        return {"version": VERSION}
+        return Plain({"version": VERSION})
 
-    @router.post("/pull", response_model=None, summary="Look whether a model is here")
+    @router.post("/pull", response_model=None, responses=_STREAMED | _NOT_MADE)
     async def pull(body: wire.AnswerRequest) -> Response:
-        """A model that is here needs no pulling; no other one is fetched."""
-        if body.asked_for not in [model.name for model in await service.models()]:
-            raise NotMade(_REFUSED.format(what="fetches no models", instead="claw-local models pull OWNER/NAME"))
+        """Look whether a model is here: then it needs no pulling. No other one is fetched."""
+        if not body.asked_for:
+            raise Invalid("A model has to be named.", field="model")
+        try:
+            await find(service, body.asked_for)
+        except Missing:
+            raise NotMade(_REFUSED.format(what="fetches no models", instead=_PULL)) from None
         if body.stream is False:
-            return JSONResponse({"status": "success"})
+            return Plain({"status": "success"})
         return PlainTextResponse('{"status": "success"}\n', media_type=NDJSON)
 
-    _refusals(router)
-    return router
 
-
+_PULL = "claw-local models pull OWNER/NAME"
 _REFUSED = "claw-local {what} through this API. Use the command: {instead}"
 
 
@@ -152,7 +185,9 @@ def _refusals(router: APIRouter) -> None:
         async def refused() -> None:
             raise NotMade(_REFUSED.format(what=what, instead=instead))
 
-        router.add_api_route(path, refused, methods=[method], summary=f"Refused: {what}", status_code=501)
+        refused.__doc__ = f"Refused: claw-local {what} through this API."
+        name = f"refuse_{path.split('/')[1]}"
+        router.add_api_route(path, refused, methods=[method], name=name, status_code=501, responses=_NOT_MADE)
 
     refuse("POST", "/create", "makes no models", "claw-local models add FILE")
     refuse("POST", "/push", "sends no models anywhere", "claw-local adapters export")

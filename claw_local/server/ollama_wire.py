@@ -1,79 +1,91 @@
 """Ollama's requests as they come over the wire, and what they ask in the server's own form.
 
-It must never know about HTTP or how an answer is made. Source: Ollama's API, https://docs.ollama.com/api.
+What clients send beside the fields here (num_ctx, num_gpu) changes no answer. It must never know about HTTP or how an
+answer is made. Source: Ollama's API, https://docs.ollama.com/api.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from ..talking.text import clean
 from .asking import ANY_OBJECT, Asked, Caller, Drawn, Said, Session, Tool, ToolCall
 from .errors import Invalid
+from .openai_wire import (
+    MOST_MESSAGES,
+    MOST_STOPS,
+    MOST_TEXTS,
+    MOST_TOKENS,
+    MOST_TOOLS,
+    Name,
+    Seed,
+    Text,
+    TokenIds,
+    Wire,
+)
 
-NO_END = 1_000_000
-"""num_predict below 0: until the context is full."""
-
-
-class _Wire(BaseModel):
-    """What clients send beside the known fields (num_ctx, num_gpu, ...) changes no answer here."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class Options(_Wire):
-    num_predict: int | None = None
-    temperature: float | None = Field(None, ge=0.0, le=5.0)
-    top_p: float | None = Field(None, ge=0.0, le=1.0)
-    top_k: int | None = None
-    min_p: float | None = Field(None, ge=0.0, le=1.0)
-    repeat_penalty: float | None = Field(None, ge=0.0, le=3.0)
-    seed: int | None = None
-    stop: list[str] | str | None = None
+Id = Annotated[str, Field(min_length=1, max_length=256)]
 
 
-class Function(_Wire):
-    name: str = Field(min_length=1)
-    description: str = ""
+class Options(Wire):
+    """How to draw. 40.0 is a whole number too: clients of every language send these."""
+
+    model_config = ConfigDict(strict=False, allow_inf_nan=False)
+
+    num_predict: Annotated[int, Field(le=MOST_TOKENS)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=5)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(le=100_000)] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    repeat_penalty: Annotated[float, Field(ge=0, le=3)] | None = None
+    seed: Seed | None = None
+    stop: Text | Annotated[list[Text], Field(max_length=MOST_STOPS)] | None = None
+
+
+class Function(Wire):
+    name: Id
+    description: Text | None = None
     parameters: dict[str, Any] | None = None
 
 
-class WireTool(_Wire):
+class WireTool(Wire):
     type: Literal["function"] = "function"
     function: Function
 
 
-class CalledFunction(_Wire):
-    name: str = Field(min_length=1)
+class CalledFunction(Wire):
+    name: Id
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-class WireCall(_Wire):
-    id: str | None = None
+class WireCall(Wire):
+    id: Name | None = None
     function: CalledFunction
 
 
-class WireMessage(_Wire):
+class WireMessage(Wire):
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | None = ""
+    content: Text | None = ""
     images: list[str] | None = None
-    tool_calls: list[WireCall] | None = None
-    tool_name: str | None = None
-    tool_call_id: str | None = None
+    tool_calls: Annotated[list[WireCall], Field(max_length=MOST_TOOLS)] | None = None
+    tool_name: Name | None = None
+    tool_call_id: Name | None = None
 
 
-class ModelRequest(_Wire):
+class ModelRequest(Wire):
     """Names a model. Older clients call the field `name`."""
 
-    model: str = ""
-    name: str = ""
+    model: Name = ""
+    name: Name = ""
 
     @property
     def asked_for(self) -> str:
-        return bare(self.model or self.name)
+        """Without the tag that Ollama's clients add."""
+        return clean(self.model or self.name).strip().removesuffix(":latest")
 
 
 class AnswerRequest(ModelRequest):
@@ -85,7 +97,7 @@ class AnswerRequest(ModelRequest):
     keep_alive: float | str | None = None
     think: bool | str | None = None
     logprobs: bool | None = None
-    top_logprobs: int | None = Field(None, ge=0, le=20)
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
 
     @property
     def unloads(self) -> bool:
@@ -96,18 +108,18 @@ class AnswerRequest(ModelRequest):
 class ChatRequest(AnswerRequest):
     """Body of POST /api/chat."""
 
-    messages: list[WireMessage] | None = None
-    tools: list[WireTool] | None = None
+    messages: Annotated[list[WireMessage], Field(max_length=MOST_MESSAGES)] | None = None
+    tools: Annotated[list[WireTool], Field(max_length=MOST_TOOLS)] | None = None
 
 
 class GenerateRequest(AnswerRequest):
     """Body of POST /api/generate."""
 
-    prompt: str | None = ""
-    suffix: str | None = None
-    system: str | None = None
-    template: str | None = None
-    context: list[int] | None = None
+    prompt: Text | None = ""
+    suffix: Text | None = None
+    system: Text | None = None
+    template: Text | None = None
+    context: TokenIds | Annotated[list[int], Field(max_length=0)] | None = None
     raw: bool | None = False
     images: list[str] | None = None
 
@@ -115,20 +127,15 @@ class GenerateRequest(AnswerRequest):
 class EmbedRequest(ModelRequest):
     """Body of POST /api/embed."""
 
-    input: str | list[str] = Field(default_factory=list)
+    input: Text | Annotated[list[Text], Field(max_length=MOST_TEXTS)] = Field(default_factory=list)
     keep_alive: float | str | None = None
 
 
 class EmbeddingsRequest(ModelRequest):
     """Body of POST /api/embeddings, which came before /api/embed."""
 
-    prompt: str = ""
+    prompt: Text = ""
     keep_alive: float | str | None = None
-
-
-def bare(name: str) -> str:
-    """A model's name without the tag that Ollama's clients add."""
-    return name.strip().removesuffix(":latest")
 
 
 def chat(request: ChatRequest, model: str, caller: Caller, session: Session) -> Asked:
@@ -141,16 +148,12 @@ def chat(request: ChatRequest, model: str, caller: Caller, session: Session) -> 
             "End with a message of the user.",
             field="messages",
         )
-    tools = tuple(
-        Tool(tool.function.name, tool.function.description, tool.function.parameters or {})
-        for tool in request.tools or []
-    )
     return Asked(
         caller=caller,
         messages=tuple(history),
         model=model,
         drawn=_drawn(request.options),
-        tools=tools,
+        tools=tuple(_tool(tool.function) for tool in request.tools or ()),
         shape=_shape(request),
         logprobs=_logprobs(request),
         session=session,
@@ -165,10 +168,10 @@ def generate(request: GenerateRequest, model: str, caller: Caller, session: Sess
     if request.template:
         raise Invalid("The model's own template is used. Write the prompt out and send it with raw.", field="template")
     _refuse_images(request.images, "images")
-    prompt = request.prompt or ""
+    prompt = clean(request.prompt or "")
     messages = [Said("user", prompt)]
     if request.system:
-        messages.insert(0, Said("system", request.system))
+        messages.insert(0, Said("system", clean(request.system)))
     return Asked(
         caller=caller,
         messages=() if request.raw else tuple(messages),
@@ -181,24 +184,31 @@ def generate(request: GenerateRequest, model: str, caller: Caller, session: Sess
     )
 
 
+def _tool(function: Function) -> Tool:
+    parameters = json.loads(clean(json.dumps(function.parameters or {}, ensure_ascii=False)))
+    return Tool(clean(function.name), clean(function.description or ""), parameters)
+
+
 def _history(messages: Sequence[WireMessage]) -> list[Said]:
     """Calls without an id get one, and each result of a tool gets that of the call it answers."""
     history: list[Said] = []
     waiting: list[ToolCall] = []
     for n, message in enumerate(messages):
         _refuse_images(message.images, f"messages.{n}.images")
-        content = message.content or ""
+        content = clean(message.content or "")
         if message.role == "tool":
             call = _answered(message, waiting)
             if call is not None:
                 waiting.remove(call)
-            name = message.tool_name or (call.name if call is not None else "")
-            call_id = call.id if call is not None else message.tool_call_id or f"call_{n}"
+            name = clean(message.tool_name or "") or (call.name if call is not None else "")
+            call_id = call.id if call is not None else clean(message.tool_call_id or "") or f"call_{n}"
             history.append(Said("tool", content, call_id=call_id, name=name))
             continue
         calls = tuple(
             ToolCall(
-                call.id or f"call_{n}_{k}", call.function.name, json.dumps(call.function.arguments, ensure_ascii=False)
+                clean(call.id or "") or f"call_{n}_{k}",
+                clean(call.function.name),
+                clean(json.dumps(call.function.arguments, ensure_ascii=False)),
             )
             for k, call in enumerate(message.tool_calls or [])
         )
@@ -210,7 +220,7 @@ def _history(messages: Sequence[WireMessage]) -> list[Said]:
 def _answered(message: WireMessage, waiting: Sequence[ToolCall]) -> ToolCall | None:
     """The call that a tool's message answers: by its id, else its name, else the order."""
     if message.tool_call_id:
-        return next((call for call in waiting if call.id == message.tool_call_id), None)
+        return next((call for call in waiting if call.id == clean(message.tool_call_id)), None)
     if message.tool_name:
         return next((call for call in waiting if call.name == message.tool_name), None)
     return waiting[0] if waiting else None
@@ -222,22 +232,22 @@ def _drawn(options: Options | None) -> Drawn:
     stop = [options.stop] if isinstance(options.stop, str) else options.stop or []
     predict = options.num_predict
     return Drawn(
-        max_tokens=None if predict is None else NO_END if predict < 0 else max(1, predict),
+        max_tokens=None if predict is None else MOST_TOKENS if predict < 0 else max(1, predict),
         temperature=options.temperature,
-        top_p=options.top_p or None,
+        top_p=None if options.top_p is None else max(options.top_p, 1e-6),
         top_k=None if options.top_k is None else max(0, options.top_k),
         min_p=options.min_p,
         # Below 1 it would reward repetition; 0 is how some clients turn it off.
         repeat_penalty=None if options.repeat_penalty is None else max(1.0, options.repeat_penalty),
-        seed=options.seed if options.seed is not None and options.seed >= 0 else None,
-        stop=tuple(text for text in stop if text),
+        seed=options.seed % (2**32 - 1) if options.seed is not None and options.seed >= 0 else None,
+        stop=tuple(clean(text) for text in stop if clean(text)),
     )
 
 
 def _shape(request: AnswerRequest) -> str:
     if not request.format:
         return ""
-    return ANY_OBJECT if request.format == "json" else json.dumps(request.format)
+    return ANY_OBJECT if request.format == "json" else clean(json.dumps(request.format, ensure_ascii=False))
 
 
 def _logprobs(request: AnswerRequest) -> int | None:

@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import Served
+
+MODEL = "claw-local"
+
 
 @pytest.fixture
-def llm_folder(tmp_path: Path, server_url: str, model_name: str) -> Path:
+def llm_folder(tmp_path: Path, served: Served) -> Path:
     """A folder of llm's own, in which one model is the server's."""
     (tmp_path / "extra-openai-models.yaml").write_text(
-        f"- model_id: claw\n  model_name: {model_name}\n  api_base: {server_url}/v1\n"
+        f"- model_id: claw\n  MODEL: {MODEL}\n  api_base: {served.url}/v1\n"
         "  supports_tools: true\n  supports_schema: true\n",
         "utf-8",
     )
@@ -36,8 +40,8 @@ def llm(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_it_lists_the_models_at_the_address(tmp_path: Path, server_url: str, model_name: str) -> None:
-    assert model_name in llm(tmp_path, "openai", "endpoint", f"{server_url}/v1", "--models").splitlines()
+def test_it_lists_the_models_at_the_address(tmp_path: Path, served: Served) -> None:
+    assert MODEL in llm(tmp_path, "openai", "endpoint", f"{served.url}/v1", "--models").splitlines()
 
 
 def test_it_asks_and_goes_on_with_the_conversation(llm_folder: Path) -> None:
