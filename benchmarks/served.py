@@ -24,6 +24,8 @@ from claw_local.paths import HOME_VARIABLE
 
 START_S = 120.0
 """Longest wait for the server to answer."""
+CALL_TOKENS = 60
+"""What a call takes beside the text in it."""
 
 
 @contextmanager
@@ -155,13 +157,14 @@ class Session:
 
     def answer(self, *, done: bool = False) -> str:
         """The model answers in words. `done`: no more comes of this session."""
-        message = self._ask({"tool_choice": "none"}, done=done)
+        message = self._ask(self.tokens, {"tool_choice": "none"}, done=done)
         self.messages.append({"role": "assistant", "content": message.content or ""})
         return str(message.content or "")
 
     def call(self, tool: str) -> Called:
         """The model has to call this tool, in its own words; the tool runs, and what it says goes into the history."""
-        message = self._ask({"tool_choice": {"type": "function", "function": {"name": tool}}})
+        choice = {"type": "function", "function": {"name": tool}}
+        message = self._ask(self.tokens + CALL_TOKENS, {"tool_choice": choice})
         if not message.tool_calls:
             self.messages.append({"role": "assistant", "content": message.content or ""})
             return Called("", {}, "Error: no call")
@@ -182,13 +185,13 @@ class Session:
         ]
         return Called(call.function.name, arguments, result)
 
-    def _ask(self, choice: dict[str, Any], *, done: bool = False) -> Any:
+    def _ask(self, most: int, choice: dict[str, Any], *, done: bool = False) -> Any:
         headers = {"X-Session-Id": self.name} | ({"X-Session-Done": "1"} if done else {})
         completion = self.client.chat.completions.create(
             model=self.model,
             messages=self.messages,  # type: ignore[arg-type]  # Plain dictionaries, as over the wire.
             tools=self.desk.tools(),  # type: ignore[arg-type]
-            max_tokens=self.tokens,
+            max_tokens=most,
             seed=self.seed + len(self.messages),
             extra_headers=headers,
             **choice,
