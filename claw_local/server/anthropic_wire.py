@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from ..talking.text import clean
 from .asking import Asked, Caller, Drawn, Said, Session, Tool, ToolCall
@@ -53,13 +53,19 @@ class ToolUseBlock(Wire):
     input: dict[str, Any] = Field(default_factory=dict)
 
 
+def _kind(content: Any) -> str:
+    return "text" if isinstance(content, str) else "blocks"
+
+
 ResultPart = Annotated[TextBlock | ImageBlock | DocumentBlock, Field(discriminator="type")]
+ResultParts = Annotated[list[ResultPart], Field(max_length=MOST_BLOCKS)]
+Result = Annotated[Annotated[Text, Tag("text")] | Annotated[ResultParts, Tag("blocks")], Discriminator(_kind)]
 
 
 class ToolResultBlock(Wire):
     type: Literal["tool_result"]
     tool_use_id: Id
-    content: Text | Annotated[list[ResultPart], Field(max_length=MOST_BLOCKS)] | None = None
+    content: Result | None = None
     is_error: bool | None = None
 
 
@@ -75,9 +81,12 @@ Block = Annotated[
 ]
 
 
+Blocks = Annotated[list[Block], Field(max_length=MOST_BLOCKS)]
+
+
 class WireMessage(Wire):
     role: Literal["user", "assistant", "system"]
-    content: Text | Annotated[list[Block], Field(max_length=MOST_BLOCKS)]
+    content: Annotated[Annotated[Text, Tag("text")] | Annotated[Blocks, Tag("blocks")], Discriminator(_kind)]
 
 
 class WireTool(Wire):

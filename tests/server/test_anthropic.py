@@ -162,6 +162,12 @@ def test_a_shape_is_kept_to(client: Anthropic) -> None:
     assert found["city"] in ("Paris", "Rome") and isinstance(found["old"], bool)
 
 
+def test_models_are_listed(client: Anthropic) -> None:
+    listed = list(client.models.list())
+    assert listed[0].id == MODEL and listed[0].type == "model" and listed[0].created_at.year > 2000
+    assert client.models.retrieve(MODEL).display_name == MODEL
+
+
 def test_errors_are_those_the_package_knows(client: Anthropic) -> None:
     with pytest.raises(anthropic.NotFoundError) as missing:
         client.messages.create(model="claude", max_tokens=3, messages=QUESTION)
@@ -174,6 +180,9 @@ def test_errors_are_those_the_package_knows(client: Anthropic) -> None:
         client.messages.create(model=MODEL, max_tokens=-3, messages=QUESTION)
     assert malformed.value.body["error"]["type"] == "invalid_request_error"  # type: ignore[index]
     assert "max_tokens" in malformed.value.message
+    zipped: Any = [{"role": "user", "content": [{"type": "zip"}]}]
+    with pytest.raises(anthropic.BadRequestError, match=r"messages\.0\.content.*zip"):
+        client.messages.create(model=MODEL, max_tokens=3, messages=zipped)
     long: list[Any] = [{"role": "user", "content": "word " * 20_000}]
     with pytest.raises(anthropic.BadRequestError):
         client.messages.create(model=MODEL, max_tokens=3, messages=long)
