@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag
 from ..talking.text import clean
 from .asking import Asked, Caller, Drawn, Said, Session, Tool, ToolCall
 from .errors import Invalid
-from .openai_wire import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, Count, Name, Text, Wire
+from .openai_wire import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, WHOLE, Count, Name, Text, Wire
 
 MOST_BLOCKS = 256
 
@@ -134,7 +134,7 @@ class MessagesRequest(CountRequest):
     stop_sequences: Annotated[list[Text], Field(max_length=MOST_STOPS)] | None = None
     temperature: Annotated[float, Field(ge=0, le=1)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=100_000), WHOLE] | None = None
     metadata: Metadata | None = None
     thread: dict[str, Any] | None = None
 

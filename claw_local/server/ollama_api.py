@@ -18,9 +18,9 @@ from ..talking.text import clean
 from . import ollama_lines as lines
 from . import ollama_models as models
 from . import ollama_wire as wire
-from .api import PROBLEMS, Api, Problem, begun, caller_of, session_of, streamed, whole
+from .api import PROBLEMS, Api, begun, caller_of, session_of, streamed, whole
 from .asking import Asked, Offered, Service
-from .errors import Invalid, Missing, NotMade
+from .errors import Missing, NotMade
 from .naming import find, loaded
 from .ollama_context import go_on
 from .openai_api import Plain
@@ -35,7 +35,6 @@ _STREAMED: dict[int | str, dict[str, Any]] = {
         "content": {"application/json": {}, NDJSON: {}},
     }
 }
-_NOT_MADE: dict[int | str, dict[str, Any]] = {501: {"model": Problem, "description": "It is not to be had here."}}
 
 
 class _JsonRoute(APIRoute):
@@ -160,34 +159,30 @@ def _models(router: APIRouter, service: Service) -> None:
         """The version of Ollama whose API this follows."""
         return Plain({"version": VERSION})
 
-    @router.post("/pull", response_model=None, responses=_STREAMED | _NOT_MADE)
-    async def pull(body: wire.AnswerRequest) -> Response:
+    @router.post("/pull", response_model=None, responses=_STREAMED)
+    async def pull(body: wire.PullRequest) -> Response:
         """Look whether a model is here: then it needs no pulling. No other one is fetched."""
-        if not body.asked_for:
-            raise Invalid("A model has to be named.", field="model")
         try:
-            await find(service, body.asked_for)
-        except Missing:
-            raise NotMade(_REFUSED.format(what="fetches no models", instead=_PULL)) from None
+            await _named(service, body)
+        except Missing as missing:
+            command = "claw-local models pull OWNER/NAME"
+            raise Missing(f"{missing.message} {_REFUSED.format(what='fetches none', instead=command)}") from None
         if body.stream is False:
             return Plain({"status": "success"})
         return PlainTextResponse('{"status": "success"}\n', media_type=NDJSON)
 
 
-_PULL = "claw-local models pull OWNER/NAME"
 _REFUSED = "claw-local {what} through this API. Use the command: {instead}"
 
 
 def _refusals(router: APIRouter) -> None:
-    """What is Ollama's, and not to be had here."""
+    """What is Ollama's, and not to be had here: it is answered, and stands in no description."""
 
     def refuse(method: str, path: str, what: str, instead: str) -> None:
         async def refused() -> None:
             raise NotMade(_REFUSED.format(what=what, instead=instead))
 
-        refused.__doc__ = f"Refused: claw-local {what} through this API."
-        name = f"refuse_{path.split('/')[1]}"
-        router.add_api_route(path, refused, methods=[method], name=name, status_code=501, responses=_NOT_MADE)
+        router.add_api_route(path, refused, methods=[method], include_in_schema=False)
 
     refuse("POST", "/create", "makes no models", "claw-local models add FILE")
     refuse("POST", "/push", "sends no models anywhere", "claw-local adapters export")
@@ -197,8 +192,6 @@ def _refusals(router: APIRouter) -> None:
 
 
 async def _named(service: Service, body: wire.ModelRequest) -> Offered:
-    if not body.asked_for:
-        raise Invalid("A model has to be named.", field="model")
     return await find(service, body.asked_for)
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasChoices, Field
 
 from ..talking.text import clean
 from .asking import ANY_OBJECT, Asked, Caller, Drawn, Said, Session, Tool, ToolCall
@@ -21,10 +21,11 @@ from .openai_wire import (
     MOST_TEXTS,
     MOST_TOKENS,
     MOST_TOOLS,
+    WHOLE,
     Name,
     Seed,
     Text,
-    TokenIds,
+    TokenId,
     Wire,
 )
 
@@ -32,14 +33,12 @@ Id = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class Options(Wire):
-    """How to draw. 40.0 is a whole number too: clients of every language send these."""
+    """How to draw."""
 
-    model_config = ConfigDict(strict=False, allow_inf_nan=False)
-
-    num_predict: Annotated[int, Field(le=MOST_TOKENS)] | None = None
+    num_predict: Annotated[int, Field(le=MOST_TOKENS), WHOLE] | None = None
     temperature: Annotated[float, Field(ge=0, le=5)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    top_k: Annotated[int, Field(le=100_000)] | None = None
+    top_k: Annotated[int, Field(le=100_000), WHOLE] | None = None
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
     repeat_penalty: Annotated[float, Field(ge=0, le=3)] | None = None
     seed: Seed | None = None
@@ -79,13 +78,18 @@ class WireMessage(Wire):
 class ModelRequest(Wire):
     """Names a model. Older clients call the field `name`."""
 
-    model: Name = ""
-    name: Name = ""
+    model: Annotated[Id, Field(validation_alias=AliasChoices("model", "name"))]
 
     @property
     def asked_for(self) -> str:
         """Without the tag that Ollama's clients add."""
-        return clean(self.model or self.name).strip().removesuffix(":latest")
+        return clean(self.model).strip().removesuffix(":latest")
+
+
+class PullRequest(ModelRequest):
+    """Body of POST /api/pull."""
+
+    stream: bool | None = True
 
 
 class AnswerRequest(ModelRequest):
@@ -97,7 +101,7 @@ class AnswerRequest(ModelRequest):
     keep_alive: float | str | None = None
     think: bool | str | None = None
     logprobs: bool | None = None
-    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20), WHOLE] | None = None
 
     @property
     def unloads(self) -> bool:
@@ -119,7 +123,7 @@ class GenerateRequest(AnswerRequest):
     suffix: Text | None = None
     system: Text | None = None
     template: Text | None = None
-    context: TokenIds | Annotated[list[int], Field(max_length=0)] | None = None
+    context: Annotated[list[TokenId], Field(max_length=200_000)] | None = None
     raw: bool | None = False
     images: list[str] | None = None
 

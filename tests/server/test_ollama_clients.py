@@ -155,8 +155,6 @@ def test_an_empty_request_only_loads(client: ollama.Client) -> None:
 
 def test_what_is_not_done_here_is_refused_in_a_sentence(client: ollama.Client) -> None:
     for refused in (
-        lambda: client.pull("another"),
-        lambda: list(client.pull("another", stream=True)),
         lambda: client.push(MODEL),
         lambda: client.create("mine", from_=MODEL),
         lambda: client.copy(MODEL, "mine"),
@@ -165,7 +163,14 @@ def test_what_is_not_done_here_is_refused_in_a_sentence(client: ollama.Client) -
         with pytest.raises(ollama.ResponseError) as caught:
             refused()
         assert caught.value.status_code == 501 and "claw-local" in caught.value.error
+
+
+def test_a_model_that_is_here_needs_no_pulling(client: ollama.Client) -> None:
     assert client.pull(MODEL).status == "success"
+    assert [part.status for part in client.pull(MODEL, stream=True)] == ["success"]
+    with pytest.raises(ollama.ResponseError) as caught:
+        client.pull("another")
+    assert caught.value.status_code == 404 and "claw-local models pull" in caught.value.error
 
 
 def test_errors_are_those_the_package_knows(client: ollama.Client, served: Served) -> None:

@@ -54,7 +54,7 @@ def test_options_say_how_to_draw_and_unknown_ones_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"num_predict": -1}, Drawn(max_tokens=wire.NO_END)),
+        ({"num_predict": -1}, Drawn(max_tokens=wire.MOST_TOKENS)),
         ({"seed": -1}, Drawn()),
         ({"repeat_penalty": 0}, Drawn(repeat_penalty=1.0)),
         ({"top_p": 0}, Drawn()),
