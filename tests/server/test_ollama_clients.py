@@ -184,7 +184,7 @@ def test_errors_are_those_the_package_knows(client: ollama.Client, served: Serve
         client.chat(MODEL, QUESTION, think=True)
     assert thinking.value.status_code == 400 and "does not support thinking" in thinking.value.error
     broken = httpx.post(f"{served.url}/api/chat", content=b'{"model":')
-    assert broken.status_code == 400 and broken.json() == {"error": "The request's body is not valid JSON."}
+    assert broken.status_code == 400 and "JSON" in broken.json()["error"]
     unnamed = httpx.post(f"{served.url}/api/chat", json={"messages": QUESTION})
     assert unnamed.status_code == 400 and "model" in unnamed.json()["error"]
 
