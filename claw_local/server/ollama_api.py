@@ -58,11 +58,11 @@ def routes(service: Service) -> APIRouter:
     _vectors(router, service)
     _models(router, service)
     _refusals(router)
-    whole_router = APIRouter()
-    whole_router.include_router(router)
-    whole_router.add_api_route("/", _home, methods=["GET"], response_class=PlainTextResponse, tags=["ollama"])
-    whole_router.add_api_route("/", _home, methods=["HEAD"], include_in_schema=False)
-    return whole_router
+    with_home = APIRouter()
+    with_home.include_router(router)
+    with_home.add_api_route("/", _home, methods=["GET"], response_class=PlainTextResponse, tags=["ollama"])
+    with_home.add_api_route("/", _home, methods=["HEAD"], include_in_schema=False)
+    return with_home
 
 
 async def _home() -> Response:
@@ -71,8 +71,9 @@ async def _home() -> Response:
 
 
 def _answers(router: APIRouter, service: Service) -> None:
-    async def answer(request: Request, body: wire.AnswerRequest, asked: Asked, said: lines.Said) -> Response:
-        context = said is lines.in_text and asked.shape == "" and not getattr(body, "raw", False)
+    async def answer(
+        request: Request, body: wire.AnswerRequest, asked: Asked, said: lines.Said, *, context: bool = False
+    ) -> Response:
         if body.stream is not False:
             pieces = await begun(service.answer(asked))
             return streamed(lines.lines(body.asked_for, pieces, said, context=context), NDJSON)
@@ -106,7 +107,7 @@ def _answers(router: APIRouter, service: Service) -> None:
         if body.context and not body.raw:
             in_memory = await loaded(service, caller_of(request), model.name)
             asked = await go_on(service, in_memory, asked, body.context)
-        return await answer(request, body, asked, lines.in_text)
+        return await answer(request, body, asked, lines.in_text, context=not body.raw)
 
 
 def _vectors(router: APIRouter, service: Service) -> None:
