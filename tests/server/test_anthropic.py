@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import anthropic
 import pytest
@@ -122,7 +122,7 @@ def test_the_tool_runner_runs_tools_of_its_own(client: Anthropic) -> None:
     called: list[str] = []
 
     @beta_tool
-    def weather(city: str) -> str:
+    def weather(city: Literal["Paris", "Rome"]) -> str:
         """The weather of a city today.
 
         Args:

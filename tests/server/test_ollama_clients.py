@@ -144,7 +144,7 @@ def test_texts_are_embedded(client: ollama.Client) -> None:
     assert len(found) == 3 and len({len(vector) for vector in found}) == 1
     assert sum(x * x for x in found[0]) == pytest.approx(1, abs=1e-3)
     one = client.embeddings(MODEL, "a cat").embedding
-    assert list(one) == pytest.approx(list(found[0]), abs=1e-4)
+    assert list(one) == pytest.approx(list(found[0]), abs=1e-2)
 
 
 def test_an_empty_request_only_loads(client: ollama.Client) -> None:
