@@ -138,7 +138,7 @@ def live(folder: Path, persona: Persona, seed: int, options: Options, serve: Seq
         row["before"] = measure(served, persona, later, "before", at=len(prompts))
         row |= teach(served, persona, prompts)
         row["taught"] = measure(served, persona, later, "taught", at=len(prompts))
-        row["hints"] = [hint["text"] for hint in json.loads(run(home, "hints", "list", "--json"))]
+        row["hints"] = [hint["text"] for hint in json.loads(run(home, "hints", "list", "--json"))["hints"]]
         row["lessons"] = waiting_lessons(home)
         if options.learn:
             row["run"] = json.loads(run(home, "learn", "now", "--json"))

@@ -116,7 +116,7 @@ async def events(asked: Asked, model: str, answering: Answering) -> AsyncIterato
 
 
 def _start(model: str, began: Began) -> str:
-    message = {
+    started: dict[str, Any] = {
         "id": new_id(began.message_id),
         "type": "message",
         "role": "assistant",
@@ -126,7 +126,7 @@ def _start(model: str, began: Began) -> str:
         "stop_sequence": None,
         "usage": usage(Ended("stop", prompt_tokens=began.prompt_tokens)),
     }
-    return event("message_start", message=message)
+    return event("message_start", message=started)
 
 
 def _broken(problem: Exception) -> str:

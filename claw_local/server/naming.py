@@ -17,8 +17,8 @@ async def find(service: Service, name: str) -> Offered:
         names = {model.name.casefold(), f"adapter-{model.adapter}" if model.adapter else "base"}
         if wanted in names or (wanted in IN_USE and model.in_use):
             return model
-    names = ", ".join(model.name for model in models)
-    raise Missing(f"The model {name[:80]!r} was not found. There are: {names}.", field="model")
+    listed = ", ".join(model.name for model in models)
+    raise Missing(f"The model {name[:80]!r} was not found. There are: {listed}.", field="model")
 
 
 async def loaded(service: Service, caller: Caller, name: str) -> Offered:

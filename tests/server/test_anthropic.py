@@ -32,7 +32,7 @@ def client(served: Served) -> Iterator[Anthropic]:
 
 
 def test_a_message_is_answered(client: Anthropic) -> None:
-    answer = client.messages.create(model=MODEL, max_tokens=24, temperature=0, messages=QUESTION)
+    answer = client.messages.create(model=MODEL, max_tokens=24, messages=QUESTION)
     assert answer.content[0].type == "text" and "Paris" in answer.content[0].text
     assert answer.role == "assistant" and answer.model == MODEL
     assert answer.stop_reason == "end_turn" or answer.usage.output_tokens == 24
@@ -41,8 +41,8 @@ def test_a_message_is_answered(client: Anthropic) -> None:
 
 
 def test_a_stream_adds_up_to_the_same_message(client: Anthropic) -> None:
-    whole = client.messages.create(model=MODEL, max_tokens=24, temperature=0, messages=QUESTION)
-    with client.messages.stream(model=MODEL, max_tokens=24, temperature=0, messages=QUESTION) as stream:
+    whole = client.messages.create(model=MODEL, max_tokens=24, messages=QUESTION)
+    with client.messages.stream(model=MODEL, max_tokens=24, messages=QUESTION) as stream:
         pieces = list(stream.text_stream)
         last = stream.get_final_message()
     assert len(pieces) > 1 and "".join(pieces) == last.content[0].text == whole.content[0].text  # type: ignore[union-attr]
@@ -61,7 +61,7 @@ def test_the_raw_events_come_in_anthropics_order(client: Anthropic) -> None:
 async def test_the_asynchronous_client_streams_too(served: Served) -> None:
     async with (
         AsyncAnthropic(api_key="none", base_url=served.url, max_retries=0) as client,
-        client.messages.stream(model=MODEL, max_tokens=8, temperature=0, messages=QUESTION) as stream,
+        client.messages.stream(model=MODEL, max_tokens=8, messages=QUESTION) as stream,
     ):
         pieces = [text async for text in stream.text_stream]
     assert "".join(pieces)
@@ -74,11 +74,25 @@ def test_a_system_prompt_counts(client: Anthropic) -> None:
 
 
 def test_a_stop_sequence_ends_the_answer_and_is_named(client: Anthropic) -> None:
-    answer = client.messages.create(
-        model=MODEL, max_tokens=24, temperature=0, messages=QUESTION, stop_sequences=["Paris"]
-    )
+    answer = client.messages.create(model=MODEL, max_tokens=24, messages=QUESTION, stop_sequences=["Paris"])
     assert (answer.stop_reason, answer.stop_sequence) == ("stop_sequence", "Paris")
     assert all("Paris" not in block.text for block in answer.content if block.type == "text")
+
+
+def test_a_temperature_counts_though_the_package_no_longer_names_it(client: Anthropic) -> None:
+    def said(temperature: float) -> str:
+        answer = client.messages.create(
+            model=MODEL,
+            max_tokens=8,
+            messages=[{"role": "user", "content": "Invent a name."}],
+            extra_body={"temperature": temperature, "top_k": 0},
+        )
+        return "".join(block.text for block in answer.content if block.type == "text")
+
+    assert said(0) == said(0)
+    assert len({said(1.0) for _ in range(4)}) > 1
+    with pytest.raises(anthropic.BadRequestError, match="temperature"):
+        said(7)
 
 
 def test_the_longest_answer_is_kept_to(client: Anthropic) -> None:
@@ -89,16 +103,14 @@ def test_the_longest_answer_is_kept_to(client: Anthropic) -> None:
 def test_a_tool_is_used_and_its_result_is_answered(client: Anthropic) -> None:
     asked: list[Any] = [{"role": "user", "content": "What is the weather in Rome?"}]
     choice: Any = {"type": "tool", "name": "weather"}
-    answer = client.messages.create(
-        model=MODEL, max_tokens=60, temperature=0, messages=asked, tools=[WEATHER], tool_choice=choice
-    )
+    answer = client.messages.create(model=MODEL, max_tokens=60, messages=asked, tools=[WEATHER], tool_choice=choice)
     assert answer.stop_reason == "tool_use"
     used = next(block for block in answer.content if block.type == "tool_use")
     assert used.name == "weather" and used.input["city"] in ("Paris", "Rome")
     result = {"type": "tool_result", "tool_use_id": used.id, "content": "21 degrees and sunny"}
     more = [*asked, {"role": "assistant", "content": answer.content}, {"role": "user", "content": [result]}]
     again = client.messages.create(
-        model=MODEL, max_tokens=30, temperature=0, messages=more, tools=[WEATHER], tool_choice={"type": "none"}
+        model=MODEL, max_tokens=30, messages=more, tools=[WEATHER], tool_choice={"type": "none"}
     )
     assert again.content[0].type == "text" and again.stop_reason in ("end_turn", "max_tokens")
 
@@ -107,7 +119,6 @@ def test_a_tool_is_used_in_a_stream(client: Anthropic) -> None:
     with client.messages.stream(
         model=MODEL,
         max_tokens=60,
-        temperature=0,
         messages=[{"role": "user", "content": "What is the weather in Rome?"}],
         tools=[WEATHER],  # type: ignore[list-item]
         tool_choice={"type": "any"},
@@ -153,7 +164,6 @@ def test_a_shape_is_kept_to(client: Anthropic) -> None:
     answer = client.messages.create(
         model=MODEL,
         max_tokens=60,
-        temperature=0,
         messages=QUESTION,
         output_config={"format": {"type": "json_schema", "schema": schema}},
     )

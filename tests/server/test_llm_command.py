@@ -19,7 +19,7 @@ MODEL = "claw-local"
 def llm_folder(tmp_path: Path, served: Served) -> Path:
     """A folder of llm's own, in which one model is the server's."""
     (tmp_path / "extra-openai-models.yaml").write_text(
-        f"- model_id: claw\n  MODEL: {MODEL}\n  api_base: {served.url}/v1\n"
+        f"- model_id: claw\n  model_name: {MODEL}\n  api_base: {served.url}/v1\n"
         "  supports_tools: true\n  supports_schema: true\n",
         "utf-8",
     )
