@@ -191,6 +191,7 @@ class Session:
             model=self.model,
             messages=self.messages,  # type: ignore[arg-type]  # Plain dictionaries, as over the wire.
             tools=self.desk.tools(),  # type: ignore[arg-type]
+            parallel_tool_calls=False,
             max_tokens=most,
             seed=self.seed + len(self.messages),
             extra_headers=headers,
