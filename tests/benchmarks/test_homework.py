@@ -14,7 +14,7 @@ from benchmarks.served import Desk
 from claw_local.paths import locate
 from claw_local.store import Store
 
-LOWERCASE = "No, that is not what I wanted. Please write in lowercase letters only, without capitals."
+CAPITALS = "No, that is not what I wanted. Please write in capital letters only."
 
 
 def test_tools_reach_the_files_on_the_desk_and_no_others(tmp_path: Path) -> None:
@@ -38,11 +38,11 @@ def test_a_teachers_file_names_the_pupil_above_the_work() -> None:
 @pytest.mark.usefixtures("home")
 def test_what_a_student_says_in_one_task_holds_in_the_next(tmp_path: Path) -> None:
     """The wish is one that the model breaks every time, so that the student always has something to say."""
-    wish = Wish("in small letters", (Check("lowercase"),), (Correction(LOWERCASE),), ("Thanks!",))
+    wish = Wish("in capital letters", (Check("uppercase"),), (Correction(CAPITALS),), ("Thanks!",))
     student = replace(load("student"), wish=wish)
     row = homework.live(tmp_path, student, 0, homework.Options(tasks=1, later=1, tokens=24))
     assert row["tasks"] == row["corrected"] == 1 and row["before"]["rate"] == 0
-    assert len(row["hints"]) == 1 and "lowercase letters" in row["hints"][0] and row["lessons"] >= 1
+    assert len(row["hints"]) == 1 and "capital letters" in row["hints"][0] and row["lessons"] >= 1
     store = Store(locate(tmp_path / "home"))
     try:
         before, task, taught = (
