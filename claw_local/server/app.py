@@ -13,13 +13,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from .. import __version__
-from . import openai_api
+from . import anthropic_api, ollama_api, openai_api
 from .api import Api, Problem
 from .errors import Internal, Invalid, Missing, NotAllowed, ServeError, TooLarge, WrongType
 from .guard import Door, Guard, error_response
 from .service import Serve
 
-APIS: tuple[Api, ...] = (openai_api.API,)
+APIS: tuple[Api, ...] = (openai_api.API, anthropic_api.API, ollama_api.API)
 """Each API, by its module. The first one writes errors of addresses that belong to none."""
 
 _BY_STATUS = {404: Missing, 405: NotAllowed, 413: TooLarge, 415: WrongType}

@@ -115,3 +115,9 @@ class Unavailable(ServeError):
     """The server is closing, or the model cannot be loaded."""
 
     status, kind = 503, "unavailable"
+
+
+def with_field(error: ServeError) -> str:
+    """The message, with the field before it where it does not name it itself: for APIs that have no place for it."""
+    named = not error.field or error.message.startswith(error.field)
+    return error.message if named else f"{error.field}: {error.message}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
+from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -80,7 +81,9 @@ def routes(service: Serve) -> APIRouter:
     @router.get("/models", response_model=dict[str, Any])
     async def models() -> Response:
         """What can be asked for: what is in use, the base, and each adapter."""
-        return Plain({"object": "list", "data": [_model(one) for one in await service.models()]})
+        data = [_model(one) for one in await service.models()]
+        ends = {"has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
+        return Plain({"object": "list", "data": data} | ends)
 
     @router.get("/models/{name:path}", response_model=dict[str, Any])
     async def model(name: str) -> Response:
@@ -100,7 +103,10 @@ def routes(service: Serve) -> APIRouter:
 
 
 def _model(one: Offered) -> dict[str, Any]:
+    """As OpenAI's clients read it, and Anthropic's, which ask at the same address."""
     found = {"id": one.name, "object": "model", "created": one.created, "owned_by": "claw-local"}
+    made = datetime.fromtimestamp(one.created, UTC).isoformat().replace("+00:00", "Z")
+    found |= {"type": "model", "display_name": one.name, "created_at": made}
     return found | ({"max_model_len": one.context} if one.context else {})
 
 

@@ -38,7 +38,8 @@ Name = Annotated[str, Field(max_length=256)]
 Seed = Annotated[int, Field(ge=-LARGEST_SEED, le=LARGEST_SEED), WHOLE]
 Count = Annotated[int, Field(ge=1, le=MOST_TOKENS), WHOLE]
 Stops = str | Annotated[list[str], Field(max_length=MOST_STOPS)]
-TokenIds = Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1), WHOLE]], Field(min_length=1, max_length=200_000)]
+TokenId = Annotated[int, Field(ge=0, le=2**31 - 1), WHOLE]
+TokenIds = Annotated[list[TokenId], Field(min_length=1, max_length=200_000)]
 
 
 class Wire(BaseModel):

@@ -49,10 +49,12 @@ def look_at(operation: Any, mode: schemathesis.GenerationMode) -> None:
     @FEW
     def ask(case: schemathesis.Case) -> None:
         if isinstance(case.body, dict):
-            for name in ("max_tokens", "max_completion_tokens"):
-                value = case.body.get(name)
-                if isinstance(value, (int, float)) and not isinstance(value, bool) and SHORT < value <= LONGEST:
-                    case.body[name] = SHORT
+            options = case.body.get("options")
+            for part in (case.body, options if isinstance(options, dict) else {}):
+                for name in ("max_tokens", "max_completion_tokens", "num_predict"):
+                    value = part.get(name)
+                    if isinstance(value, (int, float)) and not isinstance(value, bool) and SHORT < value <= LONGEST:
+                        part[name] = SHORT
         case.call_and_validate(timeout=60, excluded_checks=excluded)
 
     ask()
