@@ -46,18 +46,17 @@ class Course:
     """All that the steps of one run need.
 
     Attributes:
-        variants: easier and harder tasks, practised beside the plan's.
         parent: the adapter that is trained further; None for the base.
         kept: the folder of what the run needs to go on.
         work: where `peft/` and `adapter.gguf` are left.
         economy: how hard memory is saved.
         passed: called after each checkpoint with what comes next and the steps that are done.
+        variants: easier and harder tasks, practised beside the plan's.
     """
 
     settings: Settings
     engine: Engine
     plan: Plan
-    variants: Sequence[Lesson]
     rewards: Rewards
     parent: AdapterRecord | None
     kept: Path
@@ -65,6 +64,7 @@ class Course:
     economy: Economy
     report: Report
     passed: Callable[[str, int], None] = lambda phase, step: None
+    variants: Sequence[Lesson] = ()
 
 
 def train(course: Course) -> State:
