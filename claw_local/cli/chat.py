@@ -47,7 +47,7 @@ def chat(
     if plain or (plain is None and not in_page and sys.stdin.isatty() and wished()):
         from . import plain as lines
 
-        raise typer.Exit(lines.run(model=model, settings=with_profile(profile), chat_id=chat_id))
+        raise typer.Exit(lines.run(model=model, settings=with_profile(profile), chat_id=chat_id, workspace=workspace))
     if not in_page and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError('`claw-local chat` needs a terminal. In scripts and pipes use: claw-local ask "…"')
     from claw_app import run

@@ -41,11 +41,20 @@ COMMANDS = {
 }
 
 
-def run(*, model: str | None = None, settings: Settings | None = None, chat_id: int | None = None) -> int:
+def run(
+    *,
+    model: str | None = None,
+    settings: Settings | None = None,
+    chat_id: int | None = None,
+    workspace: str | None = None,
+) -> int:
     """Talk until the person ends it. Returns the exit status.
 
+    Args:
+        workspace: the folder that the chat's tools may touch.
+
     Raises:
-        ClawError: the assistant could not be opened, or there is no such chat.
+        ClawError: the assistant could not be opened, there is no such chat, or the folder cannot be a workspace.
     """
     from ..assistant import Assistant
 
@@ -54,7 +63,7 @@ def run(*, model: str | None = None, settings: Settings | None = None, chat_id: 
     if sys.stdin.isatty():
         _edit_lines()
     with Assistant.open(model=model, settings=settings) as assistant:
-        talk = Talk(assistant, chat_id)
+        talk = Talk(assistant, chat_id, workspace)
         talk.greet()
         while talk.turn():
             pass
@@ -73,9 +82,12 @@ def _edit_lines() -> None:
 class Talk:
     """One conversation on standard input and output."""
 
-    def __init__(self, assistant: Assistant, chat_id: int | None) -> None:
+    def __init__(self, assistant: Assistant, chat_id: int | None, workspace: str | None = None) -> None:
         self._assistant = assistant
         self._chat_id = assistant.chat(chat_id).id if chat_id is not None else None
+        self._workspace = assistant.tools.checked(workspace) if workspace is not None else ""
+        if self._workspace and self._chat_id is not None:
+            assistant.tools.give(self._chat_id, self._workspace)
         self._last: int | None = None
         self._heard: queue.SimpleQueue[Signal] = queue.SimpleQueue()
         assistant.on_judged(self._heard.put)
@@ -101,13 +113,39 @@ class Talk:
         try:
             if line.startswith("/") and not line.startswith("//"):
                 return self._command(line[1:].strip())
-            self._answer(self._stream(line[1:] if line.startswith("//") else line))
+            self._ask(line[1:] if line.startswith("//") else line)
         except ClawError as error:
             _say(str(error))
         return True
 
-    def _stream(self, text: str) -> Reply:
-        return self._assistant.stream(text, chat=self._chat_id)
+    def _ask(self, text: str) -> None:
+        if self._chat_id is None and self._workspace:
+            from ..talking.text import first_words
+
+            self._chat_id = self._assistant.new_chat(title=first_words(text)).id
+            self._assistant.tools.give(self._chat_id, self._workspace)
+        if self._in_workspace():
+            self._work(text)
+        else:
+            self._answer(self._assistant.stream(text, chat=self._chat_id))
+
+    def _in_workspace(self) -> bool:
+        return self._chat_id is not None and bool(self._assistant.chat(self._chat_id).workspace)
+
+    def _work(self, text: str) -> None:
+        """Answer with tools, asking as `claw-local ask` does; the answer comes whole."""
+        from .working import Working
+
+        working = Working(self._assistant, frozenset())
+        try:
+            working.run(text, quiet=False, chat=self._chat_id)
+        except KeyboardInterrupt:
+            _say("Stopped.")
+        if working.answer is not None:
+            self._last = working.answer.message_id
+            print(f"{ANSWERS}{harmless(working.answer.text)}")
+            for notice in working.answer.notices:
+                _say(notice)
 
     def _answer(self, reply: Reply) -> None:
         """Write an answer out as it comes; Ctrl-C stops it, and keeps what was shown."""
@@ -169,6 +207,7 @@ class Talk:
 
     def _new(self, _: str) -> None:
         self._chat_id = self._last = None
+        self._workspace = ""
         _say("A new chat.")
 
     def _list_chats(self, _: str) -> None:
@@ -190,9 +229,11 @@ class Talk:
         title = self._assistant.chat(chat_id).title or "untitled"
         _say(f"Chat {chat_id}, {harmless(title)}, {len(messages)} messages. The newest:")
         for message in messages[-LAST_SHOWN:]:
-            print(f"{ASKS if message.role == 'user' else ANSWERS}{harmless(message.content)}")
+            print(f"{ASKS if message.role == 'user' else ANSWERS}{harmless(self._assistant.tools.said(message))}")
 
     def _again(self, _: str) -> None:
+        if self._in_workspace():
+            raise UsageError("In a chat with a workspace, ask again in words: what its tools did is not done twice.")
         self._answer(self._assistant.regenerate(self._reply_meant()))
 
     def _mark(self, verdict: str) -> None:

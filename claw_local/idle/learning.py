@@ -230,8 +230,8 @@ class Learning:
             leave: set to leave it: the next start goes on from there.
 
         Raises:
-            LearningPaused: it was left. LearnError: as for `start`, or the run failed or was stopped. ModelError: no
-            model.
+            LearningPaused: it was left. LearnError: as for `start`, or the run failed or was stopped.
+                ModelError: no model.
         """
         job = self.start("person")
         person_asked(self._store)

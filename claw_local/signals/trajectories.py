@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .joint import step_advantages, step_reward
+
 if TYPE_CHECKING:
     from .turns import Turn
 
@@ -57,8 +59,6 @@ def worths(found: Sequence[Trajectory], lam: float = 1.0) -> dict[int, tuple[int
 
     A step index that only one trajectory has keeps its plain reward R_i, in [-1 - λ, 1 + λ].
     """
-    from ..judge.joint import step_advantages, step_reward
-
     known = [trajectory for trajectory in found if trajectory.outcome is not None]
     advantages = step_advantages([[step_reward(t.outcome or 0, step.votes, lam) for step in t.steps] for t in known])
     worth: dict[int, tuple[int, float | None]] = {}

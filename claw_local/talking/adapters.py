@@ -161,7 +161,8 @@ class Adapters:
         shipped prompts. The report is kept with the adapter; nothing is put into use.
 
         Raises:
-            NotFoundError, AdapterError, ModelError, EngineError.
+            NotFoundError: there is no such adapter. AdapterError: its files are damaged, or the report cannot be
+                written. ModelError: no model. EngineError: the engine failed.
         """
         from ..adapters.checking import check
 
@@ -269,8 +270,8 @@ class Adapters:
             elsewhere: also if Ollama runs on another machine, to which the adapter would go.
 
         Raises:
-            NotFoundError, AdapterError, ModelError; EngineError: Ollama does not answer, or refuses; UsageError: the
-            name cannot be or is taken, or Ollama is elsewhere.
+            EngineError: Ollama does not answer, or refuses. UsageError: the name cannot be or is taken, or Ollama is
+                elsewhere. NotFoundError, AdapterError, ModelError: as for `check`.
         """
         from ..adapters import modelfile
         from ..engine.ollama_publishing import publish

@@ -88,7 +88,7 @@ def as_markdown(root: Command) -> str:
         deep = command.name.count(" ") + 1
         lines += [f"{'#' * deep} {command.name}", ""]
         lines += [_safe(paragraph.replace("\n", " ")) + "\n" for paragraph in command.about.split("\n\n")]
-        if not command.parts:
+        if command.options or not command.parts:
             lines += ["```text", f"{command.name} {command.usage}".rstrip(), "```", ""]
         lines += [*_table(command.arguments + command.options), ""] if command.arguments or command.options else []
     return "\n".join(lines)

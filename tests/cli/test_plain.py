@@ -91,6 +91,21 @@ def test_a_chat_is_opened_and_read_out_and_learning_is_switched(home: Paths) -> 
     assert store.flags.get("learning") == "on"
 
 
+def test_a_workspace_gives_the_chat_its_tools(home: Paths, tmp_path: Path) -> None:
+    home.make()
+    home.settings.write_text("[sampling]\nmax_tokens = 8\n[tools]\nsteps = 1\n", "utf-8")
+    (tmp_path / "notes").mkdir()
+    done = talk(home, "What is rain?", "/again", "/new", options=("--workspace", str(tmp_path / "notes")))
+    assert done.returncode == 0, done.stderr
+    (chat,) = Store(home).chats.list()
+    assert chat.workspace == str((tmp_path / "notes").resolve())
+    assert "Answer: " in done.stdout and "ask again in words" in done.stdout
+    reply = next(m for m in Store(home).messages.branch(chat.head_id) if m.role == "assistant")
+    assert reply.toolset_id, "it was told of the tools"
+    done = talk(home, options=("--workspace", str(tmp_path / "nowhere")))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
 def test_wrong_use_is_said_in_a_sentence(home: Paths) -> None:
     done = talk(home, options=("--web",))
     assert (done.returncode, done.stderr) == (2, "--plain and --web contradict each other: choose one.\n")

@@ -39,7 +39,7 @@ def test_every_command_and_option_that_is_not_hidden_is_on_the_page(tree: comman
     found = list(shown(typer.main.get_command(app)))
     assert len(found) == len(list(tree.walk())) - 1
     for name, part in found:
-        assert re.search(rf"^##+ claw-local (\w[\w-]* )?{name}$", page, re.MULTILINE), name
+        assert re.search(rf"^##+ claw-local (\w[\w-]* )*{name}$", page, re.MULTILINE), name
         for parameter in part.params:  # type: ignore[attr-defined]
             for option in parameter.opts if parameter.param_type_name == "option" else ():
                 assert option in page, (name, option)
@@ -162,6 +162,11 @@ def test_the_map_shows_what_is_really_imported_and_every_arrow_goes_down() -> No
     for part, others in drawn.items():
         for other in others:
             assert height[other] < height[part] or part in house._reached(drawn, other), (part, other)
+
+
+def test_only_the_assistant_and_what_it_is_made_of_import_each_other() -> None:
+    rings = {ring for ring in house._rings(house.arrows()).values() if len(ring) > 1}
+    assert rings == {frozenset({"assistant", "talking"})}
 
 
 RING: house.Arrows = {"top": {"a", "low"}, "a": {"b"}, "b": {"c", "low"}, "c": {"a", "low"}, "low": set()}

@@ -29,7 +29,7 @@ from claw_local.engine.base import Engine
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import LearnError
 from claw_local.idle.judging import JudgeTraining
-from claw_local.judge import joint, personal, trained
+from claw_local.judge import personal, trained
 from claw_local.judge.calibration import SCORES, VERDICTS
 from claw_local.judge.evaluation import evaluate
 from claw_local.judge.examples import Example, shipped
@@ -38,6 +38,7 @@ from claw_local.judge.judge import Judge
 from claw_local.judge.opening import make_judge
 from claw_local.paths import Paths
 from claw_local.settings import Settings
+from claw_local.signals import joint
 from claw_local.store import Store
 
 from .batches import pack

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claw_local.judge.joint import standardised, step_advantages, step_reward, vote_advantages
+from claw_local.signals.joint import standardised, step_advantages, step_reward, vote_advantages
 
 
 def test_a_step_is_rewarded_by_outcome_and_votes() -> None:
