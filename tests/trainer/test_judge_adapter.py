@@ -90,7 +90,7 @@ def test_it_learns_a_rule_and_holds_it_on_cases_it_never_saw(tiny_models: dict[s
     history = train(
         reader,
         lambda epoch: [case() for _ in range(400)],
-        Recipe(rank=4, alpha=8, learning_rate=2e-2, epochs=4, batch=16, micro_tokens=512),
+        Recipe(rank=4, alpha=8, learning_rate=2e-2, epochs=4, batch=16, micro_tokens=512, evaluations=2),
         evaluate=lambda: accuracy(reader, held, 512)[0],
         keep=lambda: kept.append(accuracy(reader, held, 512)[0]),
     )
