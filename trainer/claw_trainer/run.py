@@ -22,7 +22,7 @@ from claw_local.engine.base import AdapterSlot, Engine
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
-from claw_local.idle.kept import BEGAN, PLAN, VARIANTS, folder_of
+from claw_local.idle.kept import BEGAN, PLAN, VARIANTS, clear_work, folder_of
 from claw_local.judge.background import judge_waiting
 from claw_local.judge.verdict import AnyJudge
 from claw_local.paths import Paths
@@ -207,7 +207,7 @@ def _run(
             detail = "" if result.accepted else result.reason
             store.runs.finish(run_id, "done", result=asdict(result), adapter_id=result.adapter, detail=detail)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        clear_work(store, paths, run_id)  # Not by force: it may be asked to leave just when the adapter is registered.
         raise
 
 
