@@ -164,7 +164,8 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _sweep(store: Store, paths: Paths) -> None:
     """Delete the folders of runs that have ended: left by a program that was killed, or by a restored backup."""
+    folders = list(paths.runs.glob("*"))  # First: a run that another program begins meanwhile has none of these.
     alive = {str(run.id) for run in store.runs.list(limit=1000) if run.state in ("running", "paused")}
-    for folder in paths.runs.glob("*"):
+    for folder in folders:
         if folder.is_dir() and folder.name.isdigit() and folder.name not in alive:
             shutil.rmtree(folder, ignore_errors=True)
