@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from claw_local.adapters import checking
-from claw_local.adapters.gate import GateReport
 from claw_local.paths import Paths
 from claw_local.store import Store
 from claw_local.store.database import Database
@@ -52,3 +52,21 @@ def test_asked_to_leave_just_when_the_adapter_is_registered_its_files_stay(
         learn(store, home, tiny_models)
     (record,) = store.adapters.list()
     assert Path(record.gguf_path).is_file()
+
+
+def test_what_the_person_put_into_use_meanwhile_stays_in_use(
+    store: Store, home: Paths, tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask_gate(settings: Any, engine: Any, *others: Any, **named: Any) -> Any:
+        verdict, probes = checking.ask_gate(settings, engine, *others, **named)
+        chosen = store.adapters.add(parent_id=0, model_sha256=engine.info.sha256, architecture="llama")
+        store.adapters.activate(chosen.id, engine.info.sha256)
+        return replace(verdict, accepted=True, reason="Taken: it is better."), probes
+
+    monkeypatch.setattr(runs, "ask_gate", ask_gate)
+    learn(store, home, tiny_models)
+    made, chosen = store.adapters.list()
+    assert (chosen.state, made.state) == ("active", "candidate")
+    result = store.runs.list()[0].result
+    assert result["accepted"] is False and "another adapter was put into use" in result["reason"]
+    assert store.samples.count_waiting() > 0, "its lessons wait for the next run"
