@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from claw_local.errors import StoreError
+from claw_local.idle import extra
+from claw_local.idle.job import Job
 from claw_local.paths import Paths
+from claw_local.settings import Settings
 from claw_local.store import Store
+from claw_local.store.runs import Runs
 
 ROOT = Path(__file__).parents[2]
 CLAIM = """
@@ -100,4 +105,22 @@ def test_a_number_given_to_another_process_since_is_not_the_one_that_claimed(hom
         db.table("runs").update(run_id, {"process": f"{pid}:{float(started) - 1000:.2f}"})
     assert store.runs.running() is None, "this process lives, but it began later"
     assert store.runs.begin("idle") != run_id
+    store.close()
+
+
+def test_one_that_cannot_be_begun_for_a_busy_database_holds_nobody_up(
+    home: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise StoreError("The database has been locked by another program.")
+
+    store, model = Store(home), tmp_path / "model.gguf"
+    model.write_bytes(b"GGUF")
+    monkeypatch.setattr(extra, "missing", list)
+    monkeypatch.setattr(Runs, "set_checkpoint", busy)
+    with pytest.raises(StoreError, match="locked"):
+        Job.start(store, home, Settings(), model)
+    (run,) = store.runs.list()
+    assert run.state == "failed" and "locked" in run.detail
+    assert not (home.runs / str(run.id)).exists()
     store.close()
