@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from claw_local.assistant import Assistant
 from claw_local.errors import StoreError
 from claw_local.idle import extra
 from claw_local.idle.job import Job
 from claw_local.paths import Paths
 from claw_local.settings import Settings
 from claw_local.store import Store
+from claw_local.store.records import StartedBy
 from claw_local.store.runs import Runs
 
 ROOT = Path(__file__).parents[2]
@@ -124,3 +126,12 @@ def test_one_that_cannot_be_begun_for_a_busy_database_holds_nobody_up(
     assert run.state == "failed" and "locked" in run.detail
     assert not (home.runs / str(run.id)).exists()
     store.close()
+
+
+@pytest.mark.parametrize("started_by", ["person", "idle"])
+def test_turning_learning_off_lets_whatever_run_goes_on_leave(home: Paths, started_by: StartedBy) -> None:
+    with Assistant.open(home.data) as assistant:
+        assistant.learn.on()
+        run_id = assistant.store.runs.begin(started_by)
+        assistant.learn.off()
+        assert assistant.store.runs.get(run_id).asked == "leave"
