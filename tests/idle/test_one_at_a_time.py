@@ -102,9 +102,9 @@ def test_a_number_given_to_another_process_since_is_not_the_one_that_claimed(hom
     store = Store(home)
     run_id = store.runs.begin("idle")
     identity = store.runs.get(run_id).process
-    pid, _, started = identity.partition(":")
+    pid, _, started = identity.partition(":")  # Seconds, or on Linux clock ticks and the start of the machine.
     with store.database.write() as db:
-        db.table("runs").update(run_id, {"process": f"{pid}:{float(started) - 1000:.2f}"})
+        db.table("runs").update(run_id, {"process": f"{pid}:1{started}"})
     assert store.runs.running() is None, "this process lives, but it began later"
     assert store.runs.begin("idle") != run_id
     store.close()
