@@ -151,7 +151,9 @@ def using(store: Store, paths: Paths, replies: Collection[int], holds: Callable[
     found = []
     for run in store.runs.paused():
         files = folder_of(paths, run.id).glob("*.json")
-        if not set(replies).isdisjoint(run.lineage) or any(holds(file) for file in files):
+        # The plan is written before the store knows of it: a run may have been left in between.
+        planned = [lesson["reply"] for lesson in _read(folder_of(paths, run.id) / PLAN).get("lessons", ())]
+        if not set(replies).isdisjoint([*run.lineage, *planned]) or any(holds(file) for file in files):
             found.append(run)
     return found
 

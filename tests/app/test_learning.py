@@ -96,7 +96,9 @@ async def test_f5_again_asks_and_stops_the_run(app: ClawApp, run: Run, until: Un
         assert not app.main.query_one(LearnBar).display
 
 
-async def test_leaving_during_a_run_asks_first_and_then_leaves_it_to_go_on_later(app: ClawApp, run: Run, until: Until) -> None:
+async def test_leaving_during_a_run_asks_first_and_then_leaves_it_to_go_on_later(
+    app: ClawApp, run: Run, until: Until
+) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f5")
         await until(pilot, lambda: run.cancel)

@@ -60,7 +60,9 @@ def test_what_was_left_goes_on_while_nothing_that_counts_has_changed(store: Stor
     assert kept.folder_of(home, run_id).is_dir()
 
 
-@pytest.mark.parametrize("change", ["model", "adapter", "setting", "deleted", "silenced", "hint", "reworded", "lesson", "files", "failures"])
+@pytest.mark.parametrize(
+    "change", ["model", "adapter", "setting", "deleted", "silenced", "hint", "reworded", "lesson", "files", "failures"]
+)
 def test_what_no_longer_fits_is_dropped_with_the_reason_and_its_files_go(
     store: Store, home: Paths, change: str
 ) -> None:
@@ -139,6 +141,9 @@ def test_runs_that_learn_from_what_is_named_are_found_by_reply_and_by_what_their
     assert [run.id for run in kept.using(store, home, {reply}, lambda file: False)] == [run_id]
     assert kept.using(store, home, {reply + 1}, lambda file: False) == []
     assert [run.id for run in kept.using(store, home, (), lambda file: file.name == kept.PLAN)] == [run_id]
+    store.runs.set_inputs(run_id, "x")
+    (kept.folder_of(home, run_id) / kept.PLAN).write_text(json.dumps({"lessons": [{"reply": reply}]}))
+    assert [run.id for run in kept.using(store, home, {reply}, lambda file: False)] == [run_id], "left just then"
 
 
 def test_memory_was_short_if_the_run_was_near_its_bound_or_little_was_free_for_all() -> None:
