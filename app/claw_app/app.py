@@ -250,7 +250,7 @@ class ClawApp(App[None]):
     async def _ask_and_leave(self) -> None:
         from .screens.ask import Confirm
 
-        question = "A training run is on. If you quit now, it stops; the lessons stay for the next one."
+        question = "A training run is on. If you quit now, it is left, and the next one goes on with it."
         if await self.push_screen_wait(Confirm(question, "Quit", "Stay")):
             self._leave()
 
@@ -260,7 +260,7 @@ class ClawApp(App[None]):
         if self.main.live is not None:
             self.main.live.cancel()
         if self.main.stop_learning is not None:
-            self.main.stop_learning.set()
+            self.main.leave_learning.set()
         self.main.stop_naming()
         self.run_worker(self._tidy_and_exit())
 

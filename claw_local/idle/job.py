@@ -130,13 +130,15 @@ class Job:
             request = json.dumps({**asked, "settings": settings.model_dump(mode="json")}).encode()
             write_whole(paths.runs / f"{run_id}.json", request)
             job._spawn(anew=paused is None)
-        except OSError as error:
+        except (OSError, ClawError) as error:  # This program lives on: a run in its name would hold up all others.
             store.runs.note_failure(run_id, type(error).__name__, str(error))
             if paused is None:
                 store.runs.finish(run_id, "failed", result={}, detail=str(error))
                 kept.remove(paths, run_id)
             else:
                 store.runs.pause(run_id, str(error))
+            if isinstance(error, ClawError):
+                raise
             raise LearnError(f"The trainer could not be started: {error}. Run `claw-local doctor`.") from error
         return job
 

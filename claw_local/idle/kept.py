@@ -27,6 +27,7 @@ FREE = {"learning": {"min_lessons", "threads", "memory_gib"}}
 COUNTED = ("learning", "gate", "memory", "sampling", "judge")
 OFTEN = 3
 """After so many failures in the same way a run is begun anew: its own files may be what is wrong."""
+HINT_GONE = "a hint it learns from was removed or changed"
 FROM_OUTSIDE = ("killed", "memory", "DiskFull")
 """Failures that no file of the run can be the cause of."""
 
@@ -132,15 +133,17 @@ def why_not(store: Store, paths: Paths, run: Run, now: dict[str, Any]) -> str:
         teaching = {reply.id for reply in store.messages.teaching_replies(run.lineage, with_tokens=False)}
         if not teaching.issuperset(run.lineage):
             return "something it learns from was deleted, or may no longer teach"
-    hints = {hint.id for hint in store.hints.list(state=None)}
-    if not hints.issuperset(hint_ids(paths, run.id)):
-        return "a hint it learns from was removed"
-    return ""
+    return "" if _hints_stand(store, _read(folder_of(paths, run.id) / PLAN)) else HINT_GONE
 
 
-def hint_ids(paths: Paths, run_id: int) -> set[int]:
-    """The lasting hints that a run's lessons are taught with."""
-    return {int(hint["id"]) for hint in _read(folder_of(paths, run_id) / PLAN).get("lasting", ())}
+def _hints_stand(store: Store, plan: dict[str, Any]) -> bool:
+    """Whether the hints that a run's lessons are taught with are there, in these words: the lasting ones and their own.
+    What was said of a reply since takes nothing away."""
+    lasting = {hint.id: hint.text for hint in store.hints.list(state=None)}
+    if any(lasting.get(hint["id"]) != hint["text"] for hint in plan.get("lasting", ())):
+        return False
+    own = {(lesson["reply"], lesson["hint"]) for lesson in plan.get("lessons", ()) if lesson["hint"]}
+    return own <= store.signals.said([reply for reply, _ in own])
 
 
 def using(store: Store, paths: Paths, replies: Collection[int], holds: Callable[[Path], bool]) -> list[Run]:
@@ -148,7 +151,9 @@ def using(store: Store, paths: Paths, replies: Collection[int], holds: Callable[
     found = []
     for run in store.runs.paused():
         files = folder_of(paths, run.id).glob("*.json")
-        if not set(replies).isdisjoint(run.lineage) or any(holds(file) for file in files):
+        # The plan is written before the store knows of it: a run may have been left in between.
+        planned = [lesson["reply"] for lesson in _read(folder_of(paths, run.id) / PLAN).get("lessons", ())]
+        if not set(replies).isdisjoint([*run.lineage, *planned]) or any(holds(file) for file in files):
             found.append(run)
     return found
 
@@ -164,7 +169,8 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _sweep(store: Store, paths: Paths) -> None:
     """Delete the folders of runs that have ended: left by a program that was killed, or by a restored backup."""
+    folders = list(paths.runs.glob("*"))  # First: a run that another program begins meanwhile has none of these.
     alive = {str(run.id) for run in store.runs.list(limit=1000) if run.state in ("running", "paused")}
-    for folder in paths.runs.glob("*"):
+    for folder in folders:
         if folder.is_dir() and folder.name.isdigit() and folder.name not in alive:
             shutil.rmtree(folder, ignore_errors=True)

@@ -73,8 +73,12 @@ class Learning:
         return self._store.messages.let_past_teach() if past else 0
 
     def off(self) -> None:
-        """Stop judging and learning. Hints and adapters stay; `hints off` and `adapters use base` take them out."""
+        """Stop judging and learning; a run that goes on leaves, whoever began it. Hints and adapters stay; `hints off`
+        and `adapters use base` take them out."""
         self._store.flags.set(SWITCH, "off")
+        run = self._store.runs.running()
+        if run is not None:
+            self._store.runs.ask(run.id, "leave")
 
     def status(self) -> LearnStatus:
         self._store.runs.bury()

@@ -9,6 +9,7 @@ from ..errors import ClawError
 from . import activity, extra, notes, records
 from .clock import Clock, SystemClock
 from .conditions import Facts
+from .ending import LearningPaused
 from .failures import waits_for_person
 from .probes import Machine, Probes, Readings
 from .scheduler import Job
@@ -95,7 +96,7 @@ class Surroundings:
         self.last_job = job
         if job.result is not None:
             notes.tell(self.assistant, job.result)
-        elif not left and self._store.runs.running() is None:
+        elif not left and not isinstance(job.error, LearningPaused) and self._store.runs.running() is None:
             records.rest(self._store, self.clock.wall(), REST_S)
 
     def _run_pid(self) -> int | None:

@@ -51,6 +51,8 @@ class LearningJob:
             while not self._assistant.wait_judged(JUDGED_S):
                 if self._leaving.is_set():
                     return
+            if self._leaving.is_set():
+                return
             self.result = learn.follow(learn.start("idle"), leave=self._leaving)
         except ClawError as error:
             self.error = error

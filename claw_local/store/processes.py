@@ -14,11 +14,6 @@ def process_identity() -> str:
     return _identity(os.getpid())
 
 
-def parent_identity() -> str:
-    """The same of the process that started this one."""
-    return _identity(os.getppid())
-
-
 def process_lives(identity: str) -> bool:
     """Whether the process of `process_identity()` still runs."""
     pid, _, _ = identity.partition(":")

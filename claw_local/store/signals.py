@@ -64,6 +64,17 @@ class Signals:
                     found[row["message_id"]].append(_signal(row))
         return found
 
+    def said(self, message_ids: Sequence[int]) -> set[tuple[int, str]]:
+        """All hints that were ever given for these, with the message; without those that were removed since."""
+        found: set[tuple[int, str]] = set()
+        with self._database.read() as db:
+            for start in range(0, len(message_ids), 500):
+                part = list(message_ids[start : start + 500])
+                marks = ", ".join("?" * len(part))
+                query = f"select message_id, hint from signals where hint != '' and message_id in ({marks})"
+                found.update((int(message), str(hint)) for message, hint in db.execute(query, part))
+        return found
+
     def newest_judged(self, limit: int) -> list[int]:
         """Ids of the newest replies that have a signal, oldest first."""
         query = (

@@ -37,8 +37,9 @@ def left(store: Store, home: Paths, reply: int, hint: int | None = None) -> int:
     """A run that was left at its third step."""
     run_id = store.runs.begin()
     kept.write_beginning(home, run_id, kept.beginning(store, Settings(), MODEL))
-    lasting = [{"id": hint}] if hint else []
-    (kept.folder_of(home, run_id) / kept.PLAN).write_text(json.dumps({"lasting": lasting}))
+    lasting = [{"id": hint, "text": store.hints.get(hint).text}] if hint else []
+    own = [{"reply": reply, "hint": signal.hint} for signal in store.signals.of([reply])[reply]]
+    (kept.folder_of(home, run_id) / kept.PLAN).write_text(json.dumps({"lasting": lasting, "lessons": own}))
     store.runs.set_inputs(run_id, "x", (reply,))
     store.runs.set_checkpoint(run_id, "practising", 2, 8)
     store.runs.pause(run_id, "It was left.")
@@ -46,7 +47,10 @@ def left(store: Store, home: Paths, reply: int, hint: int | None = None) -> int:
 
 
 def test_what_was_left_goes_on_while_nothing_that_counts_has_changed(store: Store, home: Paths) -> None:
-    run_id = left(store, home, a_reply(store))
+    reply = a_reply(store)
+    store.signals.add(reply, "thumb", -1, hint="Name the clouds.")
+    run_id = left(store, home, reply)
+    store.signals.add(reply, "thumb", 1)  # Said meanwhile: it waits.
     changed = Settings()
     changed.learning.min_lessons, changed.learning.threads, changed.learning.memory_gib = 9, 3, 2.0
     changed.app.theme = "claw-light"
@@ -56,12 +60,16 @@ def test_what_was_left_goes_on_while_nothing_that_counts_has_changed(store: Stor
     assert kept.folder_of(home, run_id).is_dir()
 
 
-@pytest.mark.parametrize("change", ["model", "adapter", "setting", "deleted", "silenced", "hint", "files", "failures"])
+@pytest.mark.parametrize(
+    "change", ["model", "adapter", "setting", "deleted", "silenced", "hint", "reworded", "lesson", "files", "failures"]
+)
 def test_what_no_longer_fits_is_dropped_with_the_reason_and_its_files_go(
     store: Store, home: Paths, change: str
 ) -> None:
     reply = a_reply(store)
     hint = store.hints.add("Answer in one sentence.", message_id=None, chat_id=None, scope="everywhere")
+    store.signals.add(reply, "thumb", -1, hint="Name the clouds.")
+    own = store.hints.add("Name the clouds.", message_id=reply, chat_id=1, scope="turn")
     run_id = left(store, home, reply, hint.id)
     settings, model = Settings(), MODEL
     if change == "model":
@@ -83,8 +91,14 @@ def test_what_no_longer_fits_is_dropped_with_the_reason_and_its_files_go(
         reason = "may no longer teach"
     elif change == "hint":
         with store.database.write() as db:
-            db.execute("delete from hints")
+            db.execute("delete from hints where scope = 'everywhere'")
         reason = "a hint it learns from was removed"
+    elif change == "reworded":
+        store.hints.set_text(hint.id, "Answer in two sentences.")
+        reason = "a hint it learns from was removed or changed"
+    elif change == "lesson":
+        store.hints.remove(own.id)
+        reason = "a hint it learns from was removed or changed"
     elif change == "files":
         (kept.folder_of(home, run_id) / kept.BEGAN).write_text("{")
         reason = "its files are gone"
@@ -127,6 +141,9 @@ def test_runs_that_learn_from_what_is_named_are_found_by_reply_and_by_what_their
     assert [run.id for run in kept.using(store, home, {reply}, lambda file: False)] == [run_id]
     assert kept.using(store, home, {reply + 1}, lambda file: False) == []
     assert [run.id for run in kept.using(store, home, (), lambda file: file.name == kept.PLAN)] == [run_id]
+    store.runs.set_inputs(run_id, "x")
+    (kept.folder_of(home, run_id) / kept.PLAN).write_text(json.dumps({"lessons": [{"reply": reply}]}))
+    assert [run.id for run in kept.using(store, home, {reply}, lambda file: False)] == [run_id], "left just then"
 
 
 def test_memory_was_short_if_the_run_was_near_its_bound_or_little_was_free_for_all() -> None:

@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from claw_local.assistant import Assistant
+from claw_local.errors import StoreError
+from claw_local.idle import extra
+from claw_local.idle.job import Job
 from claw_local.paths import Paths
+from claw_local.settings import Settings
 from claw_local.store import Store
+from claw_local.store.records import StartedBy
+from claw_local.store.runs import Runs
 
 ROOT = Path(__file__).parents[2]
 CLAIM = """
@@ -95,9 +102,36 @@ def test_a_number_given_to_another_process_since_is_not_the_one_that_claimed(hom
     store = Store(home)
     run_id = store.runs.begin("idle")
     identity = store.runs.get(run_id).process
-    pid, _, started = identity.partition(":")
+    pid, _, started = identity.partition(":")  # Seconds, or on Linux clock ticks and the start of the machine.
     with store.database.write() as db:
-        db.table("runs").update(run_id, {"process": f"{pid}:{float(started) - 1000:.2f}"})
+        db.table("runs").update(run_id, {"process": f"{pid}:1{started}"})
     assert store.runs.running() is None, "this process lives, but it began later"
     assert store.runs.begin("idle") != run_id
     store.close()
+
+
+def test_one_that_cannot_be_begun_for_a_busy_database_holds_nobody_up(
+    home: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise StoreError("The database has been locked by another program.")
+
+    store, model = Store(home), tmp_path / "model.gguf"
+    model.write_bytes(b"GGUF")
+    monkeypatch.setattr(extra, "missing", list)
+    monkeypatch.setattr(Runs, "set_checkpoint", busy)
+    with pytest.raises(StoreError, match="locked"):
+        Job.start(store, home, Settings(), model)
+    (run,) = store.runs.list()
+    assert run.state == "failed" and "locked" in run.detail
+    assert not (home.runs / str(run.id)).exists()
+    store.close()
+
+
+@pytest.mark.parametrize("started_by", ["person", "idle"])
+def test_turning_learning_off_lets_whatever_run_goes_on_leave(home: Paths, started_by: StartedBy) -> None:
+    with Assistant.open(home.data) as assistant:
+        assistant.learn.on()
+        run_id = assistant.store.runs.begin(started_by)
+        assistant.learn.off()
+        assert assistant.store.runs.get(run_id).asked == "leave"

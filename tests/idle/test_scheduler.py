@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from claw_local.idle import records
+from claw_local.idle.ending import LearningPaused
 from claw_local.idle.failures import waits_for_person
 from claw_local.idle.scheduler import Scheduler
 from claw_local.paths import locate
@@ -307,6 +308,23 @@ def test_after_a_failure_it_rests_and_after_two_alike_it_waits_for_the_person(tm
     clock.advance(3700)
     assert scheduler.tick() == "waiting"
     assert any("went wrong 2 times in the same way" in one.words for one in scheduler.conditions if not one.met)
+
+
+def test_a_run_that_the_person_let_leave_elsewhere_needs_no_rest(tmp_path: Path) -> None:
+    """`learn pause` asks the run itself to leave, which may be quicker than whoever watches over it."""
+    clock, _, world, scheduler = open_one(tmp_path)
+    clock.advance(61)
+    assert scheduler.tick() == "running"
+    job = world.jobs[0]
+    job.leave()
+    job.has_left()
+    job.error = LearningPaused("Learning is paused.")
+    records.hold(world.assistant.store, clock.wall())
+    clock.advance(TICK_S)
+    assert scheduler.tick() == "waiting"
+    records.release(world.assistant.store)
+    clock.advance(TICK_S)
+    assert scheduler.tick() == "running"
 
 
 def test_a_clock_set_far_back_neither_starts_nor_blocks_it_for_ever(tmp_path: Path) -> None:

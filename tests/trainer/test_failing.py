@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from claw_local.errors import AdapterError, EngineError, LearnError, StoreError
-from claw_local.paths import Paths
+from claw_local.paths import HOME_VARIABLE, Paths
 from claw_local.store import Run, Store
 from claw_trainer.__main__ import _failed, _left
+from claw_trainer.leaving import LEFT
 from claw_trainer.plan import NothingNew
 
 
@@ -72,3 +77,21 @@ def test_left_or_stopped_as_it_was_asked(store: Store) -> None:
     assert store.runs.get(second).state == "stopped"
     assert _left(store, second) == 0, "it had ended already, and stays as it is"
     assert store.runs.get(second).state == "stopped"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="keeps it waiting at a FIFO")
+def test_it_leaves_if_the_program_that_started_it_was_gone_before_it_could_look(
+    store: Store, home: Paths, tmp_path: Path
+) -> None:
+    run_id = store.runs.begin("idle")
+    store.runs.set_checkpoint(run_id, "start", 0, 8)
+    with store.database.write() as db:
+        db.table("runs").update(run_id, {"process": f"{2**22 + 1}:1"})  # No system has such a number.
+    os.mkfifo(tmp_path / "request.json")
+    command = [sys.executable, "-m", "claw_trainer", "--run", str(run_id), "--request", str(tmp_path / "request.json")]
+    search = os.pathsep.join(name for name in sys.path if name)
+    environment = {**os.environ, HOME_VARIABLE: str(home.data), "PYTHONPATH": search}
+    assert subprocess.run(command, env=environment, timeout=30, check=False).returncode == LEFT
+    store.runs.bury()
+    run = store.runs.get(run_id)
+    assert (run.state, run.failures) == ("paused", ())

@@ -39,9 +39,10 @@ def main() -> int:
 
     paths = locate()
     store = Store(paths)
+    starter = store.runs.get(options.run).process
     store.runs.take_over(options.run)
     try:
-        with Leaving(store, options.run):
+        with Leaving(store, options.run, starter):
             from .run import read_request, run
 
             request = read_request(options.request)

@@ -17,7 +17,7 @@ from types import FrameType
 
 from claw_local.errors import ClawError
 from claw_local.store import Store
-from claw_local.store.processes import parent_identity, process_lives
+from claw_local.store.processes import process_lives
 
 LOOK_S = 0.1
 PARENT_S = 1.0
@@ -35,10 +35,14 @@ class Left(BaseException):
 class Leaving:
     """Watches while inside. `Left` is raised at most once."""
 
-    def __init__(self, store: Store, run_id: int) -> None:
+    def __init__(self, store: Store, run_id: int, starter: str) -> None:
+        """Args:
+        starter: identity of the process that started the run. Not asked of the system: if that process is gone by
+            now, the parent is another one, which outlives the run.
+        """
         self._store = store
         self._run_id = run_id
-        self._parent = parent_identity()
+        self._parent = starter
         self._over = threading.Event()
         self._leaving = False
         self._ours, self._theirs = socket.socketpair()

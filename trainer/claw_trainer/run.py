@@ -22,7 +22,7 @@ from claw_local.engine.base import AdapterSlot, Engine
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
-from claw_local.idle.kept import BEGAN, PLAN, VARIANTS, folder_of
+from claw_local.idle.kept import BEGAN, PLAN, VARIANTS, clear_work, folder_of
 from claw_local.judge.background import judge_waiting
 from claw_local.judge.verdict import AnyJudge
 from claw_local.paths import Paths
@@ -38,6 +38,10 @@ from .variants import kept_or_adapted
 Report = Callable[[str, float, str], None]
 
 FILES = ("adapter.gguf", "peft/adapter_model.safetensors")
+CHANGED = (
+    "The gate would take it, but another adapter was put into use, or the one in use taken out, while it was learned. "
+    "`claw-local adapters list` shows it."
+)
 LEAST_SHARE = 0.02
 """Share of a run that must be done before an estimate of the rest means anything."""
 
@@ -165,6 +169,10 @@ def _run(
         kept = retiring.retention(plan.lasting, probes)
         lineage = {lesson.turn.reply.id for lesson in plan.train} | set(parent.lineage if parent else ())
         with store.database.write():
+            active = store.adapters.active(engine.info.sha256)
+            # The gate compared it with what was in use then. The person's choice since, or a rollback, stands.
+            taken = verdict.accepted and (active.id if active else 0) == plan.parent
+            reason = verdict.reason if taken or not verdict.accepted else CHANGED
             record = store.adapters.add(
                 parent_id=plan.parent,
                 model_sha256=engine.info.sha256,
@@ -189,16 +197,16 @@ def _run(
                 },
                 lineage=sorted(lineage),
                 state="candidate" if verdict.accepted else "rejected",
-                reason=verdict.reason,
+                reason=reason,
             )
-            if verdict.accepted:
+            if taken:
                 put_into_use(store, record, engine.info.sha256)
                 store.samples.count_use(lesson.turn.reply.id for lesson in plan.lessons)
             spent = sum(step["seconds"] for step in trained.history)
             result = LearnResult(
                 adapter=record.id,
-                accepted=verdict.accepted,
-                reason=verdict.reason,
+                accepted=taken,
+                reason=reason,
                 samples=trained.seen,
                 steps=trained.step,
                 seconds=round(max(spent, time.perf_counter() - started), 2),
@@ -207,7 +215,7 @@ def _run(
             detail = "" if result.accepted else result.reason
             store.runs.finish(run_id, "done", result=asdict(result), adapter_id=result.adapter, detail=detail)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        clear_work(store, paths, run_id)  # Not by force: it may be asked to leave just when the adapter is registered.
         raise
 
 

@@ -45,6 +45,8 @@ class LearningActions(Screen[None]):
 
     stop_learning: threading.Event | None = None
     """Set to stop the run that was started here; None while there is none."""
+    leave_learning: threading.Event
+    """Set to leave it, so that the next start goes on with it."""
     _asking = 0
     forgotten: int | None = None
     """How often something was forgotten in this home, as far as the screen knows."""
@@ -144,13 +146,14 @@ class LearningActions(Screen[None]):
 
     async def _learn(self) -> None:
         stop = self.stop_learning = threading.Event()
+        leave = self.leave_learning = threading.Event()
         bar = self.query_one(LearnBar)
         bar.begin()
         try:
             assistant = await self.claw.assistant()
             await self.claw.background.slow(self.claw.watch_over.make_room)
             result = await self.claw.background.slow(
-                assistant.learn.now, lambda progress: self.post_message(self.Advanced(progress)), stop
+                assistant.learn.now, lambda progress: self.post_message(self.Advanced(progress)), stop, leave
             )
         except Exception as error:
             self.claw.fail(error)
