@@ -205,4 +205,7 @@ def _name(host: str) -> str:
 
 
 def _same(origin: str, host: str) -> bool:
-    return urlsplit(origin).netloc.lower() == host.strip().lower() != ""
+    try:
+        return urlsplit(origin).netloc.lower() == host.strip().lower() != ""
+    except ValueError:  # No browser writes such a one: "http://[".
+        return False

@@ -42,7 +42,7 @@ def test_names_of_this_machine_are_known(served: Served, host: str) -> None:
     assert httpx2.get(f"{served.url}/healthz", headers={"host": host}).json() == {"status": "ok"}
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "file://"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "file://", "http://["])
 def test_other_pages_are_refused(served: Served, origin: str) -> None:
     refused(post(served, origin=origin), 403)
 
