@@ -18,6 +18,7 @@ from ..engine.base import ChatEngine, Generation, Prompt, Sampling, has_tokens
 from ..engine.grammar import ShapeError
 from ..engine.pool import Lease
 from ..errors import NotFoundError
+from ..idle import activity
 from ..reply import Draft, Reply
 from ..signals.sessions import NOWHERE, Line, Place
 from ..store import AdapterRecord, Chat, Hint, Signal
@@ -94,6 +95,8 @@ class Serving:
         try:
             made = self._make(lease.engine, asked, choice, aside)
             kept = self._keep(asked, made, aside)
+            if kept is None:
+                activity.note(self._store)
         except BaseException:
             lease.release()
             raise
@@ -108,6 +111,7 @@ class Serving:
     def embed(self, model: str, texts: Sequence[str | Sequence[int]]) -> Embedded:
         """One vector a text. Raises as `answer`."""
         self._offering.choose(model)
+        activity.note(self._store)
         with self._assistant._engines.using(self._assistant._source("")) as engine:
             if not has_tokens(engine):
                 raise CannotAnswer("What answers here is behind a server, which gives no vectors.", field="model")
@@ -205,7 +209,7 @@ class Serving:
         pieces = self._kept(begin, made, kept, lease, cancel) if kept else _unkept(begin, lease, cancel)
         said: list[str] = []
         told = noted = 0
-        nonce = _nonce(kept)
+        nonce = f"{kept.reply_id}_" if kept else secrets.token_hex(6)
         began = False
         try:
             for text in chain(pieces, [None]):
@@ -292,7 +296,3 @@ def _unkept(
                 pieces.close()
     finally:
         lease.release()
-
-
-def _nonce(kept: Kept | None) -> str:
-    return f"{kept.reply_id}_" if kept else secrets.token_hex(6)
