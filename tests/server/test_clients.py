@@ -53,6 +53,29 @@ def test_who_goes_away_before_a_whole_answer_frees_the_place(served: Served) -> 
     assert timed(served) < SOON_S
 
 
+def test_who_goes_away_before_a_streams_first_word_leaves_the_line(served: Served) -> None:
+    began: list[str] = []
+    writing = served.assistant.serving.write
+
+    def counted(*args: Any) -> Any:
+        began.append(args[4])
+        return writing(*args)
+
+    served.assistant.serving.write = counted
+    try:
+        url, streamed = f"{served.url}/v1/chat/completions", {**LONG, "stream": True}
+        with httpx2.stream("POST", url, json=streamed, timeout=60) as one:
+            lines = one.iter_lines()
+            next(lines)
+            for _ in range(3):
+                with pytest.raises(httpx2.ReadTimeout):
+                    httpx2.post(url, json=streamed, timeout=0.3)
+        timed(served)
+    finally:
+        served.assistant.serving.write = writing
+    assert len(began) == 2, "those who left while they waited were answered, and nobody read it"
+
+
 def test_several_clients_are_all_answered_and_a_short_question_need_not_wait_for_all(served: Served) -> None:
     def ask(number: int) -> str:
         with openai.OpenAI(base_url=f"{served.url}/v1", api_key=f"key {number}", max_retries=0) as client:
