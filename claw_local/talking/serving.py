@@ -108,8 +108,8 @@ class Serving:
         with self._assistant._engines.using(self._assistant._source("")) as engine:
             return noting.counted(self._make(engine, asked, choice, is_aside(asked)).prompt)
 
-    def embed(self, model: str, texts: Sequence[str | Sequence[int]]) -> Embedded:
-        """One vector a text. Raises as `answer`."""
+    def embed(self, model: str, texts: Sequence[str | Sequence[int]], cancel: threading.Event) -> Embedded:
+        """One vector a text; `cancel` stops between two of them. Raises as `answer`."""
         self._offering.choose(model)
         activity.note(self._store)
         with self._assistant._engines.using(self._assistant._source("")) as engine:
@@ -121,7 +121,7 @@ class Serving:
                 if not 0 < len(one) <= longest:
                     raise TooLong(f"A text has 1 to {longest} tokens here, not {len(one)}. Cut it up.", field="input")
                 forming.check_ids(engine, one, "input")
-            vectors = tuple(tuple(vector) for vector in engine.embed(tokens))
+            vectors = tuple(tuple(engine.embed([one])[0]) for one in tokens if not cancel.is_set())
         return Embedded(vectors, sum(map(len, tokens)), self._offering.base())
 
     def detokenize(self, token_ids: Sequence[int]) -> str:
