@@ -37,14 +37,17 @@ class Serve:
     """Implements `Service`. For one event loop.
 
     Args:
-        places: how many answers are written at the same time.
+        places: how many answers are asked for at the same time, of the engine that writes them.
+        each: most of them for one client; None: all.
         time_s: longest that one may take.
     """
 
-    def __init__(self, assistant: Assistant, *, places: int = 1, time_s: float = TIME_S) -> None:
+    def __init__(
+        self, assistant: Assistant, *, places: int = 1, each: int | None = None, time_s: float = TIME_S
+    ) -> None:
         self.assistant = assistant
         self._serving = assistant.serving
-        self._places = Places(places)
+        self._places = Places(places, each=each)
         self._time_s = time_s
         self._writers = ThreadPoolExecutor(places, thread_name_prefix="claw-answer")
         self._little = ThreadPoolExecutor(LITTLE, thread_name_prefix="claw-ask")
