@@ -87,6 +87,7 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     config = Config(
         make_app(service, door),
+        http="h11",  # Others that may be installed have no bound for a request's headers.
         log_config=None,
         access_log=False,
         server_header=False,
