@@ -47,18 +47,22 @@ def serve(
         return
     from ..assistant import Assistant
     from ..paths import locate
+    from ..server.keys import take
     from ..server.running import listen, run
     from ..settings import for_many, load
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     _installed()
     with Assistant.open(model=model, settings=for_many(load(locate()))) as assistant:
-        made = _key_for(assistant, host, key, learn=learn, needed=key_needed)
+        if key is not None:
+            take(assistant.store, key, learn=learn)
         door = _door(host, allow_host, allow_origin, learn=learn, needed=key_needed or key is not None)
         listening = listen(host, port)
         if not json_output:
             typer.echo("Loading the model …", err=True)
         info = assistant.load()
+        # Last of all: it is shown once, so nothing may go wrong between.
+        made = None if key is not None else _first_key(assistant, host, learn=learn, needed=key_needed)
 
         def announce() -> None:
             url = _address(listening)
@@ -158,13 +162,10 @@ def _installed() -> None:
         raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
 
 
-def _key_for(assistant: Assistant, host: str, key: str | None, *, learn: bool, needed: bool) -> str | None:
-    """Keep the key that was given; where one is needed and there is none, make one, and return it."""
-    from ..server.keys import make, take
+def _first_key(assistant: Assistant, host: str, *, learn: bool, needed: bool) -> str | None:
+    """Where a key is needed and there is none, make one, and return it."""
+    from ..server.keys import make
 
-    if key is not None:
-        take(assistant.store, key, learn=learn)
-        return None
     if (needed or not _is_loopback(host)) and not assistant.store.keys.list():
         return make(assistant.store, "first", learn=learn)[1]
     return None

@@ -34,7 +34,8 @@ def routes(service: Service) -> APIRouter:
         user = clean(body.metadata.user_id or "") if body.metadata is not None else ""
         wanted = asked(body, caller_of(request), session_of(request, user))
         if body.stream:
-            return streamed(events.events(wanted, model.name, await begun(service.answer(wanted))), STREAM)
+            pieces = await begun(request, service.answer(wanted))
+            return streamed(events.events(wanted, model.name, pieces), STREAM)
         answer = await whole(request, service.answer(wanted))
         return Response(status_code=499) if answer is None else Plain(events.message(wanted, model.name, answer))
 

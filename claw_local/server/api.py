@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
 from .asking import Answering, Began, Caller, CallPiece, Ended, Piece, Session, TokenLogprob, ToolCall, Turn
-from .errors import Invalid, ServeError
+from .errors import Gone, Invalid, ServeError
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -122,15 +124,26 @@ async def whole(request: Request, answering: Answering) -> Whole | None:
             gathering.add(part)
         raise RuntimeError("an answer did not say how it ended")
 
-    work, gone = asyncio.ensure_future(gather()), asyncio.ensure_future(_gone(request))
     try:
-        await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
-        return work.result() if work.done() else None
+        return await while_there(request, gather())
+    except Gone:
+        return None
     finally:
-        for task in (work, gone):
-            task.cancel()
-        await asyncio.gather(work, gone, return_exceptions=True)
         await aclose(answering)
+
+
+async def while_there(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """What `work` returns. Raises Gone: the client went away meanwhile; then the work is broken off."""
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise Gone("Nobody is there any more.")
+    finally:
+        for task in (working, gone):
+            task.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
 
 
 async def _gone(request: Request) -> None:
@@ -138,10 +151,18 @@ async def _gone(request: Request) -> None:
         pass
 
 
-async def begun(answering: Answering) -> Answering:
+async def begun(request: Request, answering: Answering) -> Answering:
     """Wait for the first piece, so that what is wrong with the request is an answer of its own, with its status; then
-    the same pieces, the first one too."""
-    first = await anext(answering)
+    the same pieces, the first one too. Raises Gone: the client went away meanwhile."""
+
+    async def begin() -> Piece | Ended:
+        return await anext(answering)
+
+    try:
+        first = await while_there(request, begin())
+    except BaseException:
+        await aclose(answering)
+        raise
 
     async def rest() -> Answering:
         try:

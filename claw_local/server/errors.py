@@ -101,6 +101,12 @@ class Busy(ServeError):
         return {"Retry-After": str(self.retry_after_s)}
 
 
+class Gone(ServeError):
+    """The client went away: nobody reads this."""
+
+    status, kind = 499, "gone"
+
+
 class Internal(ServeError):
     """It failed here."""
 

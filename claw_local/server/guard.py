@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ from .errors import Forbidden, NoKey, ServeError, TimedOut, TooLarge
 LARGEST_BODY = 8 * 1024 * 1024
 BODY_S = 60.0
 """Longest that a body may take to come, in seconds."""
+USED_S = 60.0
+"""How exact the time is at which a key was used last, in seconds: noting it costs a write."""
 KEY_BEGINS = "claw-"
 """Our keys begin so: one that does and is not known is a mistake, not a placeholder."""
 OPEN = ("/healthz",)
@@ -86,7 +89,7 @@ class Guard:
         self._store = store
         self._apis = apis
         self._key_headers = sorted({api.key for api in apis if api.key})
-        self._used: set[int] = set()
+        self._used: dict[int, float] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -115,8 +118,8 @@ class Guard:
         if shown:
             key = await asyncio.to_thread(self._store.keys.find, shown)
             if key is not None:
-                if key.id not in self._used:
-                    self._used.add(key.id)
+                if time.monotonic() - self._used.get(key.id, -USED_S) >= USED_S:
+                    self._used[key.id] = time.monotonic()
                     await asyncio.to_thread(self._store.keys.note_use, key.id)
                 return Caller(key.id, key.name, key.learn, address)
             if self._door.key_needed or shown.startswith(KEY_BEGINS):
@@ -205,4 +208,7 @@ def _name(host: str) -> str:
 
 
 def _same(origin: str, host: str) -> bool:
-    return urlsplit(origin).netloc.lower() == host.strip().lower() != ""
+    try:
+        return urlsplit(origin).netloc.lower() == host.strip().lower() != ""
+    except ValueError:  # No browser writes such a one: "http://[".
+        return False

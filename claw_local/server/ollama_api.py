@@ -18,7 +18,7 @@ from ..talking.text import clean
 from . import ollama_lines as lines
 from . import ollama_models as models
 from . import ollama_wire as wire
-from .api import PROBLEMS, Api, begun, caller_of, session_of, streamed, whole
+from .api import PROBLEMS, Api, begun, caller_of, session_of, streamed, while_there, whole
 from .asking import Asked, Offered, Service
 from .errors import Missing, NotMade
 from .naming import find, loaded
@@ -75,7 +75,7 @@ def _answers(router: APIRouter, service: Service) -> None:
         request: Request, body: wire.AnswerRequest, asked: Asked, said: lines.Said, *, context: bool = False
     ) -> Response:
         if body.stream is not False:
-            pieces = await begun(service.answer(asked))
+            pieces = await begun(request, service.answer(asked))
             return streamed(lines.lines(body.asked_for, pieces, said, context=context), NDJSON)
         gathered = await whole(request, service.answer(asked))
         if gathered is None:
@@ -117,7 +117,7 @@ def _vectors(router: APIRouter, service: Service) -> None:
         model = await _named(service, body)
         texts = [clean(text) for text in ([body.input] if isinstance(body.input, str) else body.input)]
         started = time.perf_counter()
-        found = await service.embed(caller_of(request), model.name, texts) if texts else None
+        found = await while_there(request, service.embed(caller_of(request), model.name, texts)) if texts else None
         return Plain(
             {
                 "model": body.asked_for,
@@ -134,7 +134,7 @@ def _vectors(router: APIRouter, service: Service) -> None:
         model = await _named(service, body)
         if not body.prompt:
             return Plain({"embedding": []})
-        found = await service.embed(caller_of(request), model.name, [clean(body.prompt)])
+        found = await while_there(request, service.embed(caller_of(request), model.name, [clean(body.prompt)]))
         return Plain({"embedding": found.vectors[0]})
 
 

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from . import openai_events as events
-from .api import PROBLEMS, Api, Whole, begun, caller_of, streamed, whole
+from .api import PROBLEMS, Api, Whole, begun, caller_of, streamed, while_there, whole
 from .asking import Offered
 from .errors import Missing
 from .openai_wire import ChatRequest, CompletionRequest, EmbeddingRequest, FeedbackRequest
@@ -44,7 +44,7 @@ def routes(service: Serve) -> APIRouter:
         asked = body.asked(request)
         answering = service.answer(asked)
         if body.stream:
-            return streamed(events.chat_events(await begun(answering), asked, counts=body.counts), STREAM)
+            return streamed(events.chat_events(await begun(request, answering), asked, counts=body.counts), STREAM)
         found = await whole(request, answering)
         return _gone() if found is None else Plain(events.chat(found, asked))
 
@@ -57,7 +57,7 @@ def routes(service: Serve) -> APIRouter:
             for one in asked
         ]
         if body.stream:
-            answering = await begun(service.answer(asked[0]))
+            answering = await begun(request, service.answer(asked[0]))
             return streamed(events.text_events(answering, asked[0], echoed[0], counts=body.counts), STREAM)
         wholes: list[Whole] = []
         for one in asked:
@@ -70,7 +70,7 @@ def routes(service: Serve) -> APIRouter:
     @router.post("/embeddings", response_model=dict[str, Any])
     async def embed(body: EmbeddingRequest, request: Request) -> Response:
         """Vectors of texts: the mean of the model's last states, of length 1."""
-        found = await service.embed(caller_of(request), body.model, body.texts)
+        found = await while_there(request, service.embed(caller_of(request), body.model, body.texts))
         data = [
             {"object": "embedding", "index": index, "embedding": _vector(vector, body.encoding_format == "base64")}
             for index, vector in enumerate(found.vectors)

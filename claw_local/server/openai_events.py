@@ -14,7 +14,7 @@ from typing import Any
 
 from .api import Whole, aclose
 from .asking import Answering, Asked, Ended, Piece, TokenLogprob
-from .errors import Internal, ServeError
+from .errors import Internal, ServeError, Unavailable
 
 KINDS = {
     "invalid": "invalid_request_error",
@@ -54,7 +54,10 @@ def usage(ended: Ended) -> dict[str, Any]:
 
 
 def finish(ended: Ended) -> str:
-    return "stop" if ended.finish == "cancelled" else ended.finish
+    """Raises Unavailable: it was broken off here."""
+    if ended.finish == "cancelled":
+        raise Unavailable("The answer was broken off, because the server is closing. Ask again once it runs.")
+    return ended.finish
 
 
 def chat(whole: Whole, asked: Asked) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 
 from .errors import Busy
 
@@ -18,20 +18,31 @@ LONGEST_RETRY_S = 60
 
 
 class Places:
-    """`count` places; whoever waits gets one in turn, round robin over clients. For one event loop."""
+    """`count` places; whoever waits gets one in turn, round robin over clients. For one event loop.
 
-    def __init__(self, count: int, *, most_waiting: int = MOST_WAITING, most_of_one: int = MOST_OF_ONE) -> None:
+    Args:
+        each: most places of one client at a time; None: all of them.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        each: int | None = None,
+        most_waiting: int = MOST_WAITING,
+        most_of_one: int = MOST_OF_ONE,
+    ) -> None:
         self.count = count
+        self._each = count if each is None else each
         self._most_waiting = most_waiting
         self._most_of_one = most_of_one
-        self._taken = 0
+        self._held: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._typical_s = 2.0
-        self._closed = False
 
     @property
     def taken(self) -> int:
-        return self._taken
+        return self._held.total()
 
     @property
     def waiting(self) -> int:
@@ -43,9 +54,10 @@ class Places:
         Raises:
             Busy: too many wait already.
         """
-        if self._taken < self.count and not self._waiting:
-            self._taken += 1
-            return Place(self)
+        if self.taken < self.count and self._held[client] < self._each:
+            # Whoever waits while a place is free has all that one client may have.
+            self._held[client] += 1
+            return Place(self, client)
         line = self._waiting.get(client)
         if self.waiting >= self._most_waiting or (line is not None and len(line) >= self._most_of_one):
             raise Busy("Too many requests are waiting. Try again in a moment.", retry_after_s=self._retry_s())
@@ -57,30 +69,32 @@ class Places:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._pass_on()  # It came just as the client went away.
+                self._pass_on(client)  # It came just as the client went away.
             elif turn in line:
                 line.remove(turn)
                 if not line:
                     self._waiting.pop(client, None)
             raise
-        return Place(self)
+        return Place(self, client)
 
-    def _free(self, used_s: float) -> None:
+    def _free(self, client: str, used_s: float) -> None:
         self._typical_s += 0.2 * (used_s - self._typical_s)
-        self._pass_on()
+        self._pass_on(client)
 
-    def _pass_on(self) -> None:
-        """Give a place to whoever is next; else it is free."""
-        while self._waiting:
-            client, line = next(iter(self._waiting.items()))
+    def _pass_on(self, of: str) -> None:
+        """A client gives a place back, to whoever is next; else it is free."""
+        self._held -= Counter((of,))  # Who has none left is not remembered.
+        while self.taken < self.count:
+            client = next((one for one in self._waiting if self._held[one] < self._each), None)
+            if client is None:
+                return
+            line = self._waiting.pop(client)
             turn = line.popleft()
-            del self._waiting[client]
             if line:
                 self._waiting[client] = line  # At the end: the others come first.
             if not turn.done():
+                self._held[client] += 1
                 turn.set_result(None)
-                return
-        self._taken -= 1
 
     def _retry_s(self) -> int:
         return max(1, min(LONGEST_RETRY_S, round(self._typical_s * self.waiting / self.count)))
@@ -89,12 +103,13 @@ class Places:
 class Place:
     """One place that was given out."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, client: str) -> None:
         self._places: Places | None = places
+        self._client = client
         self._since = time.monotonic()
 
     def free(self) -> None:
         """Give it back. Only the first call counts."""
         places, self._places = self._places, None
         if places is not None:
-            places._free(time.monotonic() - self._since)
+            places._free(self._client, time.monotonic() - self._since)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .guard import Door
 
 MOST_CONNECTIONS = 512
+CLIENTS = 4
+"""Clients whose requests the engine orders itself, each as many as it writes at once; more wait before it."""
 LINGER_S = 5
 """How long a stop waits for answers under way, in seconds."""
 
@@ -56,7 +58,7 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
     as the model is to decode together.
 
     Raises:
-        UsageError: FastAPI and uvicorn are not installed.
+        UsageError: FastAPI and uvicorn are not installed. ModelError: there is no model.
     """
     try:
         from uvicorn import Config, Server
@@ -66,7 +68,11 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
     except ImportError as error:
         raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
 
-    service = Serve(assistant, places=assistant.settings.model.together)
+    together = assistant.settings.model.together
+    # An engine that writes several replies at once shares its places out itself, and takes them from whoever has many:
+    # so the next clients have to be let in to it while one alone fills it.
+    clients = CLIENTS if together > 1 and assistant.model_sha256 else 1
+    service = Serve(assistant, places=together * clients, each=together)
 
     class Announced(Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -81,6 +87,7 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     config = Config(
         make_app(service, door),
+        http="h11",  # Others that may be installed have no bound for a request's headers.
         log_config=None,
         access_log=False,
         server_header=False,

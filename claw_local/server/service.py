@@ -16,7 +16,7 @@ from ..errors import ClawError, ModelError, NotFoundError, UsageError
 from ..talking import asked as core
 from .asking import Answering, Asked, Caller, Embedded, Ended, Offered, Piece
 from .errors import Internal, Invalid, Missing, ServeError, TimedOut, TooLong, Unavailable
-from .places import Places
+from .places import Place, Places
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
@@ -37,14 +37,17 @@ class Serve:
     """Implements `Service`. For one event loop.
 
     Args:
-        places: how many answers are written at the same time.
+        places: how many answers are asked for at the same time, of the engine that writes them.
+        each: most of them for one client; None: all.
         time_s: longest that one may take.
     """
 
-    def __init__(self, assistant: Assistant, *, places: int = 1, time_s: float = TIME_S) -> None:
+    def __init__(
+        self, assistant: Assistant, *, places: int = 1, each: int | None = None, time_s: float = TIME_S
+    ) -> None:
         self.assistant = assistant
         self._serving = assistant.serving
-        self._places = Places(places)
+        self._places = Places(places, each=each)
         self._time_s = time_s
         self._writers = ThreadPoolExecutor(places, thread_name_prefix="claw-answer")
         self._little = ThreadPoolExecutor(LITTLE, thread_name_prefix="claw-ask")
@@ -53,11 +56,7 @@ class Serve:
     async def answer(self, asked: Asked) -> Answering:
         """See `Service.answer`."""
         loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(WAIT_S):
-                place = await self._places.take(_client(asked.caller))
-        except TimeoutError:
-            raise TimedOut("No place came free in time. Try again later.") from None
+        place = await self._place(asked.caller)
         cancel = threading.Event()
         parts: asyncio.Queue[Piece | Ended | BaseException] = asyncio.Queue()
 
@@ -74,19 +73,7 @@ class Serve:
             except BaseException as error:
                 put(error)
 
-        self._running.add(cancel)
-        try:
-            writing = loop.run_in_executor(self._writers, work)
-        except RuntimeError as error:
-            place.free()
-            raise Unavailable("The server is closing.") from error
-
-        def written(_: object) -> None:
-            self._running.discard(cancel)
-            place.free()
-
-        # The place is free once nothing computes there any more, not when nobody reads any more.
-        writing.add_done_callback(written)
+        self._work(place, cancel, work)
         deadline = loop.time() + self._time_s
         try:
             while True:
@@ -113,11 +100,18 @@ class Serve:
         return await self._do(lambda: self._serving.detokenize(token_ids))
 
     async def embed(self, caller: Caller, model: str, texts: Sequence[str | Sequence[int]]) -> Embedded:
-        place = await self._places.take(_client(caller))
+        place = await self._place(caller)
+        cancel = threading.Event()
+        embedding = self._work(place, cancel, lambda: self._serving.embed(model, texts, cancel))
         try:
-            return await self._do(lambda: self._serving.embed(model, texts), self._writers)
+            async with asyncio.timeout(self._time_s):
+                return await asyncio.shield(embedding)
+        except TimeoutError:
+            raise TimedOut(f"The texts took longer than {self._time_s:.0f} s. Send fewer at a time.") from None
+        except Exception as error:
+            raise in_words(error) from error
         finally:
-            place.free()
+            cancel.set()
 
     async def feedback(
         self,
@@ -139,9 +133,32 @@ class Serve:
         self._writers.shutdown(wait=False, cancel_futures=True)
         self._little.shutdown(wait=False, cancel_futures=True)
 
-    async def _do(self, work: Callable[[], Result], pool: ThreadPoolExecutor | None = None) -> Result:
+    async def _place(self, caller: Caller) -> Place:
         try:
-            return await asyncio.get_running_loop().run_in_executor(pool or self._little, work)
+            async with asyncio.timeout(WAIT_S):
+                return await self._places.take(_client(caller))
+        except TimeoutError:
+            raise TimedOut("No place came free in time. Try again later.") from None
+
+    def _work(self, place: Place, cancel: threading.Event, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        """Begin to work in a place. It is free once nothing computes there any more, not when nobody waits any more."""
+        self._running.add(cancel)
+
+        def done(_: object) -> None:
+            self._running.discard(cancel)
+            place.free()
+
+        try:
+            working = asyncio.get_running_loop().run_in_executor(self._writers, work)
+        except RuntimeError as error:
+            done(None)
+            raise Unavailable("The server is closing.") from error
+        working.add_done_callback(done)
+        return working
+
+    async def _do(self, work: Callable[[], Result]) -> Result:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._little, work)
         except Exception as error:
             raise in_words(error) from error
 

@@ -114,9 +114,12 @@ class Sessions:
         return int(row[0]) if row else None
 
     def key_of(self, chat_id: int) -> int | None:
-        """Whose session a chat is; None if it is none."""
+        """Whose session a chat is; None if it is none, or was deleted."""
+        query = (
+            "select key_id from sessions join chats on chats.id = chat_id where chat_id = ? and chats.deleted_at = ''"
+        )
         with self._database.read() as db:
-            row = db.execute("select key_id from sessions where chat_id = ?", [chat_id]).fetchone()
+            row = db.execute(query, [chat_id]).fetchone()
         return int(row[0]) if row else None
 
     def touch(self, chat_id: int, *, ended: bool = False) -> None:

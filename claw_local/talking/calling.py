@@ -20,6 +20,8 @@ from .asked import Said, Tool, ToolCall
 MOST_CALLS = 8
 """Calls of one reply: a small model that has begun may never stop."""
 DEEPEST = 4
+MOST_PARTS = 4000
+"""Parts that a schema may have once its references are written out; further ones may be anything."""
 """How often a schema may be put into itself."""
 
 
@@ -173,7 +175,7 @@ def schema(tools: Sequence[Tool], form: Form, other: str = "") -> str:
     shapes = [_shape(tool, form) for tool in tools]
     if other:
         shape = json.loads(other)
-        shapes.append(_inlined(shape, shape, 0))
+        shapes.append(_inlined(shape, shape))
     return json.dumps({"anyOf": shapes})
 
 
@@ -185,7 +187,8 @@ def triggers(form: Form) -> tuple[str, ...]:
 
 
 def _shape(tool: Tool, form: Form) -> dict[str, Any]:
-    parameters = dict(_inlined(dict(tool.parameters), tool.parameters, 0))
+    written = _inlined(dict(tool.parameters), tool.parameters)
+    parameters = dict(written) if isinstance(written, Mapping) else {}  # A reference to what is no schema.
     parameters.setdefault("type", "object")
     return {
         "type": "object",
@@ -195,17 +198,24 @@ def _shape(tool: Tool, form: Form) -> dict[str, Any]:
     }
 
 
-def _inlined(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _inlined(schema: Any, root: Mapping[str, Any]) -> Any:
     """A schema with what its references mean in their place; what goes on for ever may be anything at the end."""
-    if isinstance(schema, list):
-        return [_inlined(part, root, depth) for part in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        found = _pointed(reference, root)
-        return _inlined(found, root, depth + 1) if found is not None and depth < DEEPEST else {}
-    return {name: _inlined(part, root, depth) for name, part in schema.items() if name not in ("$defs", "definitions")}
+    parts = 0
+
+    def inlined(schema: Any, depth: int) -> Any:
+        nonlocal parts
+        parts += 1
+        if isinstance(schema, list):
+            return [inlined(part, depth) for part in schema]
+        if not isinstance(schema, Mapping):
+            return schema
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            found = _pointed(reference, root) if depth < DEEPEST and parts < MOST_PARTS else None
+            return inlined(found, depth + 1) if found is not None else {}
+        return {name: inlined(part, depth) for name, part in schema.items() if name not in ("$defs", "definitions")}
+
+    return inlined(schema, 0)
 
 
 def _pointed(reference: str, root: Any) -> Any:

@@ -18,6 +18,7 @@ from ..engine.base import ChatEngine, Generation, Prompt, Sampling, has_tokens
 from ..engine.grammar import ShapeError
 from ..engine.pool import Lease
 from ..errors import NotFoundError
+from ..idle import activity
 from ..reply import Draft, Reply
 from ..signals.sessions import NOWHERE, Line, Place
 from ..store import AdapterRecord, Chat, Hint, Signal
@@ -94,6 +95,8 @@ class Serving:
         try:
             made = self._make(lease.engine, asked, choice, aside)
             kept = self._keep(asked, made, aside)
+            if kept is None:
+                activity.note(self._store)
         except BaseException:
             lease.release()
             raise
@@ -105,9 +108,10 @@ class Serving:
         with self._assistant._engines.using(self._assistant._source("")) as engine:
             return noting.counted(self._make(engine, asked, choice, is_aside(asked)).prompt)
 
-    def embed(self, model: str, texts: Sequence[str | Sequence[int]]) -> Embedded:
-        """One vector a text. Raises as `answer`."""
+    def embed(self, model: str, texts: Sequence[str | Sequence[int]], cancel: threading.Event) -> Embedded:
+        """One vector a text; `cancel` stops between two of them. Raises as `answer`."""
         self._offering.choose(model)
+        activity.note(self._store)
         with self._assistant._engines.using(self._assistant._source("")) as engine:
             if not has_tokens(engine):
                 raise CannotAnswer("What answers here is behind a server, which gives no vectors.", field="model")
@@ -117,7 +121,7 @@ class Serving:
                 if not 0 < len(one) <= longest:
                     raise TooLong(f"A text has 1 to {longest} tokens here, not {len(one)}. Cut it up.", field="input")
                 forming.check_ids(engine, one, "input")
-            vectors = tuple(tuple(vector) for vector in engine.embed(tokens))
+            vectors = tuple(tuple(engine.embed([one])[0]) for one in tokens if not cancel.is_set())
         return Embedded(vectors, sum(map(len, tokens)), self._offering.base())
 
     def detokenize(self, token_ids: Sequence[int]) -> str:
@@ -205,7 +209,7 @@ class Serving:
         pieces = self._kept(begin, made, kept, lease, cancel) if kept else _unkept(begin, lease, cancel)
         said: list[str] = []
         told = noted = 0
-        nonce = _nonce(kept)
+        nonce = f"{kept.reply_id}_" if kept else secrets.token_hex(6)
         began = False
         try:
             for text in chain(pieces, [None]):
@@ -292,7 +296,3 @@ def _unkept(
                 pieces.close()
     finally:
         lease.release()
-
-
-def _nonce(kept: Kept | None) -> str:
-    return f"{kept.reply_id}_" if kept else secrets.token_hex(6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,14 @@ def test_wrong_use_is_one_sentence(home: Paths, capsys: pytest.CaptureFixture[st
     assert run(["serve", *arguments]) == 2
     said = capsys.readouterr().err
     assert said.strip() and "Traceback" not in said
+
+
+def test_no_key_is_made_that_is_never_shown(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert run(["serve", "--need-key", "--port", str(taken.getsockname()[1])]) == 2
+    assert run(["serve", "--need-key", "--port", "0", "--model", "no-such.gguf"]) == 1
+    capsys.readouterr()
+    assert told(capsys, "serve", "keys", "list") == {"keys": []}
 
 
 def test_it_serves_until_it_is_stopped(home: Paths, model_path: Path) -> None:

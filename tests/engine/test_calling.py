@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -21,6 +22,7 @@ from claw_local.talking.calling import (
     form_of,
     grammar,
     messages,
+    schema,
     tool_texts,
     triggers,
 )
@@ -38,6 +40,19 @@ TREE = Tool(
         },
     },
 )
+
+
+def test_references_in_references_do_not_multiply_without_end() -> None:
+    node = {"type": "object", "properties": {f"p{n}": {"$ref": "#/$defs/Node"} for n in range(60)}}
+    wide = Tool("plant", "", {"type": "object", "properties": {"tree": node}, "$defs": {"Node": node}})
+    began = time.perf_counter()
+    assert len(schema([wide], IN_WORDS)) < 1_000_000
+    assert time.perf_counter() - began < 2
+
+
+def test_a_reference_to_what_is_no_schema_lets_any_arguments_through() -> None:
+    odd = Tool("plant", "", {"$ref": "#/$defs/Name", "$defs": {"Name": "Tree"}})
+    assert "plant" in grammar([odd], IN_WORDS, parallel=False)
 
 
 class Letters:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,29 @@ def test_who_goes_away_before_a_whole_answer_frees_the_place(served: Served) -> 
     assert timed(served) < SOON_S
 
 
+def test_who_goes_away_before_a_streams_first_word_leaves_the_line(served: Served) -> None:
+    began: list[str] = []
+    writing = served.assistant.serving.write
+
+    def counted(*args: Any) -> Any:
+        began.append(args[4])
+        return writing(*args)
+
+    served.assistant.serving.write = counted
+    try:
+        url, streamed = f"{served.url}/v1/chat/completions", {**LONG, "stream": True}
+        with httpx2.stream("POST", url, json=streamed, timeout=60) as one:
+            lines = one.iter_lines()
+            next(lines)
+            for _ in range(3):
+                with pytest.raises(httpx2.ReadTimeout):
+                    httpx2.post(url, json=streamed, timeout=0.3)
+        timed(served)
+    finally:
+        served.assistant.serving.write = writing
+    assert len(began) == 2, "those who left while they waited were answered, and nobody read it"
+
+
 def test_several_clients_are_all_answered_and_a_short_question_need_not_wait_for_all(served: Served) -> None:
     def ask(number: int) -> str:
         with openai.OpenAI(base_url=f"{served.url}/v1", api_key=f"key {number}", max_retries=0) as client:
@@ -64,6 +88,23 @@ def test_several_clients_are_all_answered_and_a_short_question_need_not_wait_for
     alone = [ask(number) for number in range(3)]
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(ask, range(3))) == alone
+
+
+def test_one_client_that_fills_the_batch_makes_way_for_the_next(tmp_path: Path, model_path: Path) -> None:
+    settings = small()
+    settings.model.together = 2
+    with Assistant.open(tmp_path, model=model_path, settings=settings) as assistant, ExitStack() as stack:
+        assistant.load()
+        served = stack.enter_context(serving(assistant))
+        held = []
+        for _ in range(2):
+            url, long = f"{served.url}/v1/chat/completions", {**LONG, "stream": True}
+            answer = stack.enter_context(httpx2.stream("POST", url, json=long, timeout=60))
+            held.append(answer.iter_lines())
+            next(held[-1])
+        began = time.perf_counter()
+        answered = httpx2.post(url, json=SHORT, headers={"user-agent": "another"}, timeout=60)
+        assert answered.status_code == 200 and time.perf_counter() - began < SOON_S
 
 
 @pytest.fixture

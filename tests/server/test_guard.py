@@ -42,7 +42,7 @@ def test_names_of_this_machine_are_known(served: Served, host: str) -> None:
     assert httpx2.get(f"{served.url}/healthz", headers={"host": host}).json() == {"status": "ok"}
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "file://"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "file://", "http://["])
 def test_other_pages_are_refused(served: Served, origin: str) -> None:
     refused(post(served, origin=origin), 403)
 
@@ -64,7 +64,9 @@ def test_a_page_that_is_allowed_may_ask(serve: Callable[[Door], Served]) -> None
     refused(post(served, origin="http://localhost:3001"), 403)
 
 
-def test_keys_are_needed_where_they_are_and_only_their_hashes_are_kept(serve: Callable[[Door], Served]) -> None:
+def test_keys_are_needed_where_they_are_and_only_their_hashes_are_kept(
+    serve: Callable[[Door], Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
     served = serve(Door(key_needed=True))
     store = served.assistant.store
     _, secret = make(store, "laptop", learn=False)
@@ -74,7 +76,10 @@ def test_keys_are_needed_where_they_are_and_only_their_hashes_are_kept(serve: Ca
     assert httpx2.get(f"{served.url}/healthz").status_code == 200
     with store.database.read() as db:
         assert secret not in json.dumps(list(db.table("served_keys").rows))
-    assert store.keys.get("laptop").used_at
+    assert (used := store.keys.get("laptop").used_at)
+    monkeypatch.setattr(guard, "USED_S", 0.0)
+    assert post(served, authorization=f"Bearer {secret}").status_code == 200
+    assert store.keys.get("laptop").used_at > used, "it is the last time, not the first"
     store.keys.remove("laptop")
     refused(post(served, authorization=f"Bearer {secret}"), 401)
 

@@ -31,6 +31,24 @@ async def test_clients_take_turns_however_many_requests_each_has() -> None:
     assert (places.taken, places.waiting) == (0, 0)
 
 
+async def test_one_client_leaves_places_for_others_even_if_more_are_free() -> None:
+    places = Places(4, each=2)
+    greedy = [await places.take("greedy") for _ in range(2)]
+    third = asyncio.create_task(places.take("greedy"))
+    await asyncio.sleep(0)
+    others = [await places.take("ann"), await places.take("bob")]
+    cat = asyncio.create_task(places.take("cat"))
+    await asyncio.sleep(0)
+    others.pop().free()
+    others.append(await cat)
+    assert not third.done()
+    greedy.pop().free()
+    greedy.append(await third)
+    for place in (*greedy, *others):
+        place.free()
+    assert (places.taken, places.waiting) == (0, 0) and not +places._held
+
+
 async def test_who_goes_away_while_waiting_leaves_nothing_behind() -> None:
     places = Places(1)
     held = await places.take("a")

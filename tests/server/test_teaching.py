@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import openai
 import pytest
 
 from claw_local.assistant import Assistant
+from claw_local.idle import activity
 from claw_local.server.guard import Door
 from claw_local.server.keys import make
 from claw_local.store import StoredMessage
@@ -137,13 +139,16 @@ def test_a_tools_result_is_the_next_state_and_gives_no_hint(taught: Served) -> N
     assert not assistant.hints.list()
 
 
-def test_without_learning_nothing_is_kept(learner: Assistant) -> None:
+def test_without_learning_nothing_is_kept_but_that_somebody_was_there(learner: Assistant) -> None:
+    activity.note(learner.store, datetime(2026, 1, 1, tzinfo=UTC))
     with serving(learner) as served, client_of(served) as client:
         answer = ask(client, [], "Name a fruit.")
         assert answer.id.startswith("chatcmpl-0-")
         with pytest.raises(openai.BadRequestError):
             client.post("/feedback", body={"id": answer.id, "score": "good"}, cast_to=object)
     assert learner.chats() == []
+    seen = datetime.fromisoformat(activity.last_sign(learner.store, datetime.now(UTC)).at)
+    assert datetime.now(UTC) - seen < timedelta(minutes=1)
 
 
 def test_feedback_is_for_ones_own_messages(learner: Assistant) -> None:

@@ -10,6 +10,7 @@ from claw_local.paths import Paths
 from claw_local.signals import sessions
 from claw_local.signals.sessions import Line, Place
 from claw_local.store import Store
+from claw_local.store.database import now
 
 ASKED = Line("user", "How do I boil an egg?")
 ANSWER = Line("assistant", "Eight minutes.")
@@ -112,3 +113,11 @@ def test_what_programs_say_is_no_line_of_the_persons_to_call_back(store: Store) 
     store.messages.add(store.chats.create().id, "user", "Mine.", parent_id=None)
     keep(store, [ASKED, ANSWER])
     assert store.messages.said(10) == ["Mine."]
+
+
+def test_a_chat_that_was_deleted_is_nobodys_session_until_it_is_brought_back(store: Store) -> None:
+    chat_id, _ = keep(store, [ASKED, ANSWER], key=7)
+    store.chats.update(chat_id, deleted_at=now())
+    assert store.sessions.key_of(chat_id) is None, "or a program could still teach by it"
+    store.chats.update(chat_id, deleted_at="")
+    assert store.sessions.key_of(chat_id) == 7
