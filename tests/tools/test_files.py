@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ from claw_local.tools.running import environment
 from tests.tools.conftest import Tried
 
 PYTHON = sys.executable
+ROOT = Path(__file__).parents[2]
 
 
 def test_listing_says_what_is_there(tried: Tried) -> None:
@@ -131,6 +133,43 @@ def test_the_person_can_stop_a_command(tried: Tried) -> None:
     began = time.monotonic()
     assert "stopped by the person" in tried.box.perform(prepared, stop).text
     assert time.monotonic() - began < 5
+
+
+class _Interrupted(threading.Event):
+    """Ctrl-C in the middle of the waiting."""
+
+    def is_set(self) -> bool:
+        raise KeyboardInterrupt
+
+
+def test_a_command_ends_with_whoever_waits_for_it(tried: Tried, tmp_path: Path) -> None:
+    prepared = tried.prepare("run", command=f'"{PYTHON}" -c "import time; time.sleep(60)"')
+    before = {child.pid for child in psutil.Process().children()}
+    with pytest.raises(KeyboardInterrupt):
+        tried.box.perform(prepared, _Interrupted())
+    assert {child.pid for child in psutil.Process().children()} <= before
+
+
+def test_a_command_ends_with_a_program_that_does_not_wait_for_it(tmp_path: Path) -> None:
+    program = f"""
+import threading, time
+from pathlib import Path
+from claw_local.tools.folder import Folder
+from claw_local.tools.running import _AT_WORK, Running
+from claw_local.tools.base import Call
+command = 'sleep 60'
+made = Running(Folder(Path({str(tmp_path)!r}))).prepare(Call("run", {{"command": command}}))
+threading.Thread(target=made.perform, args=(None,), daemon=True).start()
+while not _AT_WORK:
+    time.sleep(0.01)
+print(next(iter(_AT_WORK)).pid)
+"""
+    said = subprocess.run([PYTHON, "-c", program], capture_output=True, text=True, timeout=30, check=True, cwd=ROOT)
+    until = time.monotonic() + 5
+    pid = int(said.stdout)
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < until, "the command is still there"
+        time.sleep(0.05)
 
 
 def test_output_without_end_keeps_its_beginning_and_its_end(tried: Tried) -> None:
