@@ -194,9 +194,9 @@ class Tools:
                 chat_id=chat.id,
                 reply_id=reply_id,
                 result_id=message_id,
-                name=prepared.call.name,
+                name=clean(prepared.call.name),
                 arguments=prepared.call.arguments,
-                title=prepared.title,
+                title=clean(prepared.title),
                 decision="no" if declined else decision or ("always" if prepared.asks else "free"),  # type: ignore[arg-type]
                 state="declined" if declined else "failed" if score < 0 else "done",
                 score=score,

@@ -73,6 +73,16 @@ def test_calls_ask_unless_their_tool_is_trusted(box: Toolbox) -> None:
     assert call(box, "small__add", a=20, b=22).text == "42"
 
 
+def test_two_tools_never_share_a_name(tmp_path: Path) -> None:
+    made = box_with(tmp_path, {"a": LOCAL, "a__twin": LOCAL})
+    try:
+        names = [spec.name for spec in made.specs]
+        assert len(names) == len(set(names)) and "a__twin__name" in names
+        assert any("second a__twin__name" in problem for problem in made.problems)
+    finally:
+        made.close()
+
+
 def test_a_server_starts_in_the_workspace_without_the_secrets_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
