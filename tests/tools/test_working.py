@@ -161,9 +161,6 @@ def test_a_malformed_call_becomes_a_result_that_says_so(assistant: Assistant, ch
         (call,) = assistant.tools.calls(reply)
         used = assistant.tools.use(reply, assistant.tools.prepare(chat_id, call), None)
         assert used.text.startswith("error: ") and said in used.text and used.record.score == -1
-    # Half a character, which no database takes.
-    reply, prepared = called(assistant, chat_id, "search", text="\ud83d")
-    assert assistant.tools.use(reply, prepared, None).text == "Nothing was found."
 
 
 def test_what_a_tool_returned_is_a_score_and_never_a_hint(assistant: Assistant, chat_id: int, folder: Path) -> None:
