@@ -222,6 +222,25 @@ def test_forgetting_a_chat_takes_its_calls_and_kept_files_along(
         assert db.table("tool_calls").count_where("chat_id = ?", [chat_id]) == 0
 
 
+def test_what_is_forgotten_by_its_text_is_found_in_calls_and_folders(assistant: Assistant, tmp_path: Path) -> None:
+    place = tmp_path / "Quince Ltd"
+    place.mkdir()
+    (place / "wide.txt").write_text("the owner is Medlar", "utf-16")
+    chat = assistant.tools.give(assistant.new_chat().id, place).id
+    search, prepared = called(assistant, chat, "search", text='a "crab apple" of Zürich')
+    assistant.tools.use(search, prepared, None)
+    write, prepared = called(assistant, chat, "append", path="wide.txt", content="y")
+    assistant.tools.use(write, prepared, "once")
+    assert assistant.forgetting.plan(Request(containing='"crab apple" of zürich')).counts["messages"] >= 2
+    assistant.forgetting.forget(Request(containing='"crab apple" of zürich'))
+    assert [call.name for call in assistant.tools.log(chat)] == ["append"]
+    assert not assistant.forgetting.plan(Request(containing="owner is medlar")).nothing
+    assistant.forgetting.forget(Request(containing="owner is medlar"))
+    assert assistant.tools.log(chat)[0].before is None
+    receipt = assistant.forgetting.forget(Request(containing="quince ltd"))
+    assert not any("tool_calls" in words or "chats" in words for words in receipt.left)
+
+
 def test_a_call_read_from_prose_is_left_alone(assistant: Assistant, chat_id: int) -> None:
     store = assistant.store
     user = store.messages.add(chat_id, "user", "?", parent_id=None)
