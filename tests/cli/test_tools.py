@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from typer.testing import CliRunner
 
 from claw_local import Assistant
 from claw_local.cli.main import app
+from claw_local.cli.working import ask_person
 from claw_local.paths import Paths
 from claw_local.talking.working import kept
+from claw_local.tools.base import Call, Prepared, Result
 from claw_local.tools.toolbox import OWN
 
 run = CliRunner()
@@ -98,6 +101,27 @@ def test_asking_in_a_workspace_refuses_what_was_not_allowed_and_says_how(home: P
     for call in told["tools"]:
         if call["decision"] == "no":
             assert f"--allow {call['name']}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("lines", "decided"),
+    [
+        ("y\n", ("once", "")),
+        ("Yes.\n", ("once", "")),
+        ("a\n", ("always", "")),
+        ("n\n", ("no", "")),
+        ("no, not this file\n", ("no", "not this file")),
+        ("q: enough\n", ("stop", "enough")),
+        ("also look at the other one\nyou may not\nyes but later\n\nn\n", ("no", "")),
+        ("", ("stop", "")),
+    ],
+)
+def test_only_a_plain_yes_is_a_yes(
+    monkeypatch: pytest.MonkeyPatch, lines: str, decided: tuple[str, str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    prepared = Prepared(Call("write"), "write notes.txt", "+eggs", True, "write", lambda _: Result(""))
+    assert ask_person(prepared) == decided
 
 
 @pytest.mark.parametrize(
