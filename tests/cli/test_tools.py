@@ -131,8 +131,15 @@ def test_only_a_plain_yes_is_a_yes(
         (["--allow", "write", "x"], "go with a workspace"),
         (["--must-call", "x"], "go with a workspace"),
         (["--workspace", "/", "x"], "whole disk"),
+        (["--workspace", "", "x"], "Name the folder"),
     ],
 )
 def test_wrong_use_is_one_sentence(home: Paths, options: list[str], said: str) -> None:
     wrong = run.invoke(app, ["ask", *options])
     assert wrong.exit_code == 2 and said in wrong.output and "Traceback" not in wrong.output
+
+
+@pytest.mark.parametrize("how", ["--web", "--plain", "--full"])
+def test_an_empty_workspace_is_no_folder(home: Paths, how: str) -> None:
+    wrong = run.invoke(app, ["chat", how, "--workspace", ""])
+    assert wrong.exit_code == 2 and "Name the folder" in wrong.output
