@@ -75,7 +75,7 @@ class Working:
             return "once", ""
         if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
             typer.echo(f"{harmless(prepared.title)} was not allowed. To allow it: --allow {name}", err=True)
-            return "no", ""
+            return "unasked", ""
         return ask_person(prepared)
 
 

@@ -149,6 +149,8 @@ class McpServers:
         for name, future in ready.items():
             if not future.done():
                 self.problems.append(f"The MCP server {name} did not start within {START_S:g} s. See mcp.json.")
+            elif future.cancelled():
+                self.problems.append(f"The MCP server {name} ended while it started. See mcp.json.")
             elif (error := future.exception()) is not None:
                 self.problems.append(f"The MCP server {name} could not be used: {_reason(error)}. See mcp.json.")
             else:

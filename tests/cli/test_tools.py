@@ -72,6 +72,7 @@ def test_a_workspace_is_said_given_and_taken(home: Paths, work: Path, chat_id: i
     gone = run.invoke(app, ["tools", "workspace", str(chat_id), str(tmp_path / "none")])
     assert gone.exit_code == 2 and "There is no folder" in gone.output
     assert run.invoke(app, ["tools", "workspace", "99"]).exit_code == 1
+    assert run.invoke(app, ["tools", "log", "--chat", "99"]).exit_code == 1
 
 
 def test_the_tools_there_are(home: Paths, work: Path) -> None:

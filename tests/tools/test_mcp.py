@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,20 @@ def test_calls_ask_unless_their_tool_is_trusted(box: Toolbox) -> None:
     assert prepared.asks and prepared.key == "small__where" and "where of the MCP server small" in prepared.preview
     assert not box.prepare(Call("small__add", {"a": 1, "b": 2})).asks
     assert call(box, "small__add", a=20, b=22).text == "42"
+
+
+def test_a_server_whose_task_is_cancelled_is_said_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def cancelled(*_: object) -> AsyncIterator[None]:
+        raise asyncio.CancelledError
+        yield
+
+    monkeypatch.setattr("claw_local.tools.mcp_servers._connected", cancelled)
+    made = box_with(tmp_path, {"small": LOCAL})
+    try:
+        assert made.problems == ["The MCP server small ended while it started. See mcp.json."]
+    finally:
+        made.close()
 
 
 def test_two_tools_never_share_a_name(tmp_path: Path) -> None:

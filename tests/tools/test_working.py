@@ -128,6 +128,13 @@ def test_declining_does_nothing_and_tells_the_model_why(assistant: Assistant, ch
     assert used.record.state == "declined"
 
 
+def test_who_could_not_be_asked_has_refused_nothing(assistant: Assistant, chat_id: int, folder: Path) -> None:
+    reply, prepared = called(assistant, chat_id, "write", path="notes.txt", content="gone")
+    used = assistant.tools.use(reply, prepared, "unasked")
+    assert (used.record.state, used.record.decision, used.record.score) == ("declined", "no", 0)
+    assert "could not be asked" in used.text and (folder / "notes.txt").read_text() == "milk\neggs\n"
+
+
 def test_undo_gives_the_former_content_back_once_and_not_over_later_changes(
     assistant: Assistant, chat_id: int, folder: Path
 ) -> None:
