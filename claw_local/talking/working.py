@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .asking import Asking
 
 Decision = Literal["once", "always", "no", "stop", "unasked"]
-"""What the person says to a call. "stop" is "no", and the assistant does not go on by itself. "unasked": they could not be
-asked, so nothing is done, and nothing is known of what they think of it."""
+"""What the person says to a call. "stop" is "no", and the assistant does not go on by itself. "unasked": they could not
+be asked, so nothing is done, and nothing is known of what they think of it."""
 MOST_OPEN = 4
 ENOUGH = "[No more tools can be used for this message. Answer the person now.]"
 
