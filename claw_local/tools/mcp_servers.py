@@ -128,8 +128,8 @@ class McpServers:
             try:
                 return future.result(0.1)
             except FutureTimeout:
-                if future.done():
-                    raise
+                if future.done():  # Its own error, or it came to its end just now.
+                    return future.result()
                 waited += 0.1
                 stopped = stop is not None and stop.is_set()
                 if stopped or waited >= timeout_s:
