@@ -259,6 +259,7 @@ class ClawApp(App[None]):
         self.watch_over.end()
         if self.main.live is not None:
             self.main.live.cancel()
+        self.main.stop_tool()
         if self.main.stop_learning is not None:
             self.main.leave_learning.set()
         self.main.stop_naming()

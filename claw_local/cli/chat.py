@@ -39,6 +39,8 @@ def chat(
         raise UsageError("--plain and --web contradict each other: choose one.")
     if port and not web:
         raise UsageError("--port goes with --web: claw-local chat --web --port 8000")
+    if workspace is not None and not workspace.strip():
+        raise UsageError("Name the folder that is to be the workspace, or leave --workspace out.")
     if web:
         _serve(chat_id, model, profile, workspace, port, debug)
         return
@@ -70,7 +72,7 @@ def _serve(
     if profile is not None:
         arguments += ["--profile", profile]
     if workspace is not None:
-        arguments += ["--workspace", os.path.abspath(workspace)]
+        arguments += ["--workspace", os.path.abspath(os.path.expanduser(workspace))]
 
     def announce(address: str) -> None:
         typer.echo(f"The chat is open for one browser on this machine:\n\n  {address}\n")

@@ -52,6 +52,8 @@ def log(
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
+        if chat is not None:
+            assistant.chat(chat)
         calls = assistant.tools.log(chat, limit=limit)
     if json_output:
         print_json({"calls": [as_json(call) for call in calls]})

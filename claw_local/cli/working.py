@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
     from ..tools.base import Prepared
 
 ALLOWABLE = ("write", "append", "run")
+_WORD = re.compile(r"(\w*)[\s,:.-]*(.*)", re.DOTALL)
+_MEANT: dict[str, Decision] = {
+    "y": "once",
+    "yes": "once",
+    "a": "always",
+    "always": "always",
+    "n": "no",
+    "no": "no",
+    "q": "stop",
+    "quit": "stop",
+}
 
 
 def allowed(names: Collection[str]) -> frozenset[str]:
@@ -63,16 +75,34 @@ class Working:
             return "once", ""
         if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
             typer.echo(f"{harmless(prepared.title)} was not allowed. To allow it: --allow {name}", err=True)
-            return "no", ""
-        typer.echo(f"\n{harmless(prepared.title)}\n{harmless(prepared.preview)}", err=True)
-        while True:
-            typer.echo("Allow it? y once, a always in this chat, n no, q no and stop: ", err=True, nl=False)
-            said = sys.stdin.readline()
-            chosen: Decision | None = {"y": "once", "a": "always", "n": "no", "q": "stop"}.get(said.strip().lower()[:1])  # type: ignore[assignment]
-            if not said:
-                return "stop", ""
-            if chosen in ("no", "stop"):
-                word = said.strip()[1:].strip(" ,:-")
-                return chosen, word
-            if chosen is not None:
-                return chosen, ""
+            return "unasked", ""
+        return ask_person(prepared)
+
+
+def ask_person(prepared: Prepared, *, err: bool = True) -> tuple[Decision, str]:
+    """Show on the terminal what would be done, and ask. `err`: whether on the error output."""
+    typer.echo(f"\n{harmless(prepared.title)}\n{harmless(prepared.preview)}", err=err)
+    _forget_typed()
+    while True:
+        typer.echo("Allow it? y once, a always in this chat, n no, q no and stop: ", err=err, nl=False)
+        said = sys.stdin.readline()
+        if not said:
+            return "stop", ""
+        word, rest = _WORD.match(said.strip()).groups()  # type: ignore[union-attr]
+        chosen = _MEANT.get(word.lower())
+        if chosen in ("no", "stop"):
+            return chosen, rest
+        if chosen is not None and not rest:  # A sentence that begins with "a" is no yes.
+            return chosen, ""
+
+
+def _forget_typed() -> None:
+    """What was typed before the question stood there is no answer to it."""
+    try:
+        import termios
+    except ImportError:
+        return
+    try:
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    except (termios.error, OSError, ValueError):
+        pass

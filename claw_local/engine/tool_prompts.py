@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -49,6 +49,8 @@ class ToolSpec:
 def rendered(engine: ChatEngine, messages: Sequence[Message], tools: Sequence[ToolSpec], *, reserve: int = 0) -> Prompt:
     """The prompt of a chat in which tools may be called, or were; see `ChatEngine.render`. Raises EngineError."""
     results = any(message.role == "tool" for message in messages)
+    # Many templates put results between the same marks, in a message of the user's.
+    messages = [replace(m, content=_unmarked(m.content)) if m.role == "tool" else m for m in messages]
     if (tools or results) and has_tokens(engine) and engine.takes_tools:
         try:
             return engine.render_tools(messages, as_functions(tools), reserve=reserve)

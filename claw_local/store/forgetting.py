@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from sqlite_utils import Database as SqliteDatabase
 
@@ -48,7 +49,8 @@ class Going:
         cuts: chats that stay, with what is cut out of them.
         titles, systems, drafts, samplings: chats that stay and lose these; chat 0 in drafts is the one not begun yet.
         prompts: kept replies whose system prompt has the text in it.
-        kept_files: calls of tools that keep a file's former content with the text in it: they can be undone no more.
+        kept_files: calls of tools that keep a file's former content, or worked in a folder, with the text in it: they
+            can be undone no more.
         allowed: chats that stay, whose workspace or whose allowed commands have the text in them.
         oldest: when the oldest of it was said; "" if nothing goes.
     """
@@ -114,7 +116,7 @@ def texts(db: SqliteDatabase, going: Going) -> list[str]:
 
 
 def counts(db: SqliteDatabase, going: Going) -> dict[str, int]:
-    """How much of what goes, by kind; settings are those of chats and of single replies."""
+    """How much of what goes, by kind; settings are those of chats, of single replies and of calls of tools."""
     signals = {identity for (identity,) in rows_of(db, "id", "signals", "message_id", going.messages)}
     hints = {identity for (identity,) in rows_of(db, "id", "hints", "message_id", going.messages)}
     hints |= {identity for (identity,) in rows_of(db, "id", "hints", "chat_id", going.chats)}
@@ -126,7 +128,9 @@ def counts(db: SqliteDatabase, going: Going) -> dict[str, int]:
         "samples": len(list(rows_of(db, "message_id", "samples", "message_id", going.taught))),
         "drafts": len(going.drafts) + sum(bool(draft) for (draft,) in rows_of(db, "draft", "chats", "id", going.chats)),
         "titles": len(going.titles),
-        "settings": len(going.systems) + len(going.samplings) + len(going.prompts),
+        "settings": sum(
+            map(len, (going.systems, going.samplings, going.prompts, going.allowed, going.kept_files)),
+        ),
     }
 
 
@@ -150,7 +154,7 @@ def erase(db: SqliteDatabase, going: Going) -> None:
         delete_of(db, table, "message_id", going.messages)
     for column in ("reply_id", "result_id"):
         delete_of(db, "tool_calls", column, going.messages)
-    change_of(db, "tool_calls", "before = null, after_sha256 = ''", going.kept_files)
+    change_of(db, "tool_calls", "before = null, after_sha256 = '', workspace = ''", going.kept_files)
     change_of(db, "chats", "workspace = '', always = '[]'", going.allowed)
     delete_of(db, "samples", "message_id", going.taught)
     delete_of(db, "signals", "id", going.signals)
@@ -160,6 +164,7 @@ def erase(db: SqliteDatabase, going: Going) -> None:
     change_of(db, "chats", "head_id = null", going.chats)
     change_of(db, "messages", "parent_id = null", going.messages)
     delete_of(db, "messages", "id", going.messages)
+    db.conn.execute("delete from toolsets where not exists (select 1 from messages where toolset_id = toolsets.id)")
     delete_of(db, "chats", "id", going.chats)
     change_of(db, "chats", "title = ''", going.titles)
     change_of(db, "chats", "system = ''", going.systems)
@@ -206,7 +211,24 @@ def _chosen(db: SqliteDatabase, request: Request, going: Going) -> None:
         for identity, content in db.conn.execute("select message_id, text from pieces"):
             if text in content.casefold():
                 going.messages.add(identity)
+        # In the reply itself it may stand with the escapes of JSON.
+        query = "select reply_id, title, path, arguments from tool_calls"
+        for identity, title, path, arguments in db.conn.execute(query):
+            if any(text in words.casefold() for words in (title, path or "", *_strings(json.loads(arguments)))):
+                going.messages.add(identity)
     going.messages.update(message_id for (message_id,) in rows_of(db, "id", "messages", "chat_id", going.chats))
+
+
+def _strings(value: Any) -> list[str]:
+    """All texts in a JSON value, names too."""
+    found, waiting = [], [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            found.append(part)
+        elif isinstance(part, (list, dict)):
+            waiting += [*part, *part.values()] if isinstance(part, dict) else part
+    return found
 
 
 def _copies(db: SqliteDatabase, messages: Collection[int]) -> set[int]:
@@ -282,8 +304,10 @@ def _beside(db: SqliteDatabase, text: str, going: Going) -> None:
     for identity, words in db.conn.execute("select id, system from messages where system != ''").fetchall():
         if text in words.casefold() and identity not in going.messages:
             going.prompts.add(identity)
-    for identity, kept in db.conn.execute("select id, before from tool_calls where before is not null").fetchall():
-        if text in kept.decode("utf-8", "replace").casefold():
+    for identity, kept, folder in db.conn.execute("select id, before, workspace from tool_calls").fetchall():
+        wide = (kept or b"").startswith((b"\xff\xfe", b"\xfe\xff"))
+        words = (kept or b"").decode("utf-16" if wide else "utf-8", "replace")
+        if text in words.casefold() or text in (folder or "").casefold():
             going.kept_files.add(identity)
     for (words,) in db.conn.execute("select value from flags where name = 'draft'").fetchall():
         if text in words.casefold():

@@ -39,7 +39,8 @@ class ToolCalls:
             "reply_id": reply_id,
             "result_id": result_id,
             "name": name,
-            "arguments": json.dumps(arguments),
+            # As they read, so that a text can be found in them when it is to be forgotten.
+            "arguments": json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace").decode(),
             "title": title,
             "decision": decision,
             "state": state,

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from ..tools.toolbox import Toolbox
     from .asking import Asking
 
-Decision = Literal["once", "always", "no", "stop"]
-"""What the person says to a call. "stop" is "no", and the assistant does not go on by itself."""
+Decision = Literal["once", "always", "no", "stop", "unasked"]
+"""What the person says to a call. "stop" is "no", and the assistant does not go on by itself. "unasked": they could not
+be asked, so nothing is done, and nothing is known of what they think of it."""
 MOST_OPEN = 4
 ENOUGH = "[No more tools can be used for this message. Answer the person now.]"
 
@@ -172,8 +173,10 @@ class Tools:
             raise UsageError("The chat's workspace was changed meanwhile, so nothing was done.")
         if decision is None and self.asks(reply.chat_id, prepared):
             raise UsageError(f"The person has to be asked first: {prepared.title}.")
-        declined = decision in ("no", "stop")
-        if declined:
+        declined = decision in ("no", "stop", "unasked")
+        if decision == "unasked":
+            result = Result("The person could not be asked about this call. Nothing was done.", 0)
+        elif declined:
             said = f" They said: {clean(why).strip()}" if why.strip() else ""
             result = Result(f"The person declined this call. Nothing was done.{said}", -1)
         else:
@@ -194,9 +197,9 @@ class Tools:
                 chat_id=chat.id,
                 reply_id=reply_id,
                 result_id=message_id,
-                name=prepared.call.name,
+                name=clean(prepared.call.name),
                 arguments=prepared.call.arguments,
-                title=prepared.title,
+                title=clean(prepared.title),
                 decision="no" if declined else decision or ("always" if prepared.asks else "free"),  # type: ignore[arg-type]
                 state="declined" if declined else "failed" if score < 0 else "done",
                 score=score,

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from .arguments import List, Read, Search, checked, spec_of
 from .base import Call, Prepared, Result, ToolError
@@ -19,6 +20,8 @@ LARGEST_FILE = 4 * 1024 * 1024
 MOST_ENTRIES = 300
 MOST_MATCHES = 60
 MOST_FILES = 5000
+DEEPEST = 100
+"""Folders in folders that a search goes down into: each is held open meanwhile."""
 SEARCH_BYTES = 64 * 1024 * 1024
 SEARCH_S = 10.0
 LONGEST_LINE = 400
@@ -86,7 +89,7 @@ class Looking:
 
         def perform(_: threading.Event | None) -> Result:
             with self.folder.at(parts) as place:
-                lines = list(_entries(place, "", said.depth))
+                lines = list(islice(_entries(place, "", said.depth), MOST_ENTRIES + 1))
             more = f"\n[more than {MOST_ENTRIES}: list a folder below]" if len(lines) > MOST_ENTRIES else ""
             return Result("\n".join(lines[:MOST_ENTRIES]) + more or "(empty)")
 
@@ -136,6 +139,7 @@ class _Search:
         self._left_files, self._left_bytes = MOST_FILES, SEARCH_BYTES
         self._found: list[str] = []
         self._cut = ""
+        self._deeper = False
 
     def folder(self, place: Place, shown: str) -> None:
         for name in place.names():
@@ -151,6 +155,9 @@ class _Search:
                 self.file(place, name, path)
 
     def _below(self, place: Place, name: str, path: str) -> None:
+        if path.count("/") >= DEEPEST:
+            self._deeper = True
+            return
         try:
             below = place.enter(name, path, make=False)
         except (OSError, ToolError):  # Not to be read, or swapped for a link just now.
@@ -188,6 +195,8 @@ class _Search:
 
     def told(self) -> str:
         text = "\n".join(self._found) or "Nothing was found."
+        if self._deeper and not self._cut:
+            self._cut = f"what is more than {DEEPEST} folders deep was not searched"
         return f"{text}\n[{self._cut}]" if self._cut else text
 
 

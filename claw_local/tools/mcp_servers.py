@@ -92,9 +92,11 @@ class McpServers:
 
     def prepare(self, call: Call) -> Prepared:
         """What the call would do. Raises ToolError."""
+        if call.name not in self._places:
+            raise ToolError(f"There is no tool {call.name} any more: it was switched off, or its server is not there.")
         server, tool = self._places[call.name]
         asks = tool not in self._servers[server].trusted
-        told = json.dumps(call.arguments, indent=2, ensure_ascii=False)
+        told = json.dumps(call.arguments, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
         preview = f"{tool} of the MCP server {server}, with\n{told}"
 
         def perform(stop: threading.Event | None) -> Result:
@@ -126,8 +128,8 @@ class McpServers:
             try:
                 return future.result(0.1)
             except FutureTimeout:
-                if future.done():
-                    raise
+                if future.done():  # Its own error, or it came to its end just now.
+                    return future.result()
                 waited += 0.1
                 stopped = stop is not None and stop.is_set()
                 if stopped or waited >= timeout_s:
@@ -147,6 +149,8 @@ class McpServers:
         for name, future in ready.items():
             if not future.done():
                 self.problems.append(f"The MCP server {name} did not start within {START_S:g} s. See mcp.json.")
+            elif future.cancelled():
+                self.problems.append(f"The MCP server {name} ended while it started. See mcp.json.")
             elif (error := future.exception()) is not None:
                 self.problems.append(f"The MCP server {name} could not be used: {_reason(error)}. See mcp.json.")
             else:
@@ -184,6 +188,9 @@ class McpServers:
                     )
                     continue
                 name = f"{server}__{tool.name}"
+                if name in self._places:  # Else what was allowed or trusted of one would be done by another.
+                    self.problems.append(f"The MCP server {server} has a second {name}, which is left out.")
+                    continue
                 about = " ".join((tool.description or tool.title or "").split())
                 self._places[name] = (server, tool.name)
                 found.append(ToolSpec(name, about[:LONGEST_DESCRIPTION], schema))

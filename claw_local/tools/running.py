@@ -5,6 +5,7 @@ A command can do whatever its owner can: the folder is where it starts, not a wa
 
 from __future__ import annotations
 
+import atexit
 import fnmatch
 import os
 import shlex
@@ -41,6 +42,10 @@ def environment(variables: Mapping[str, str], more: tuple[str, ...] = ()) -> dic
         if any(fnmatch.fnmatchcase(name.upper(), pattern.upper()) for pattern in wanted)
     }
     return {**kept, "TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+
+
+_AT_WORK: set[subprocess.Popen[bytes]] = set()
+"""Commands under way in this program."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +103,14 @@ class Running:
         except (OSError, ValueError) as error:
             name = command.split()[0] if isinstance(command, str) else command[0]
             raise ToolError(f"{name} cannot be run: {getattr(error, 'strerror', None) or error}.") from error
-        output = _Output(process)
-        ended = self._wait(process, stop)
-        # Whatever it left running goes with it.
-        _end(process)
+        _AT_WORK.add(process)
+        try:
+            output = _Output(process)
+            ended = self._wait(process, stop)
+        finally:
+            # Whatever it left running goes with it, also where Ctrl-C, which it does not hear, ends the waiting.
+            _end(process)
+            _AT_WORK.discard(process)
         text = output.text()
         if ended:
             return Result(
@@ -167,6 +176,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pass
     _signal(process.pid, signal.SIGKILL)
     process.wait()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Nothing that was started here outlives the program: who waits for it may be a thread that ends unasked."""
+    for process in list(_AT_WORK):
+        if sys.platform == "win32":
+            _end(process)
+        else:
+            _signal(process.pid, signal.SIGKILL)
 
 
 def _signal(group: int, number: int) -> None:

@@ -29,6 +29,8 @@ def workspace_of(folder: str | os.PathLike[str], paths: Paths) -> Path:
     Raises:
         UsageError: there is no such folder, or too much would be in it.
     """
+    if not os.fspath(folder).strip():  # An empty variable of a script's means no folder, least of all this one.
+        raise UsageError("Name the folder that is to be the workspace.")
     try:
         root = Path(os.path.realpath(Path(folder).expanduser()))
         there = root.is_dir()

@@ -45,7 +45,7 @@ class Writing:
         old = b"" if before is None else before
         if before is not None:
             text_of(before, shown)  # What is no text is not written over.
-        after = addition if call.name == "write" else _joined(old, addition)
+        after = addition if call.name == "write" else _joined(old, text)
         if before == after:
             return Prepared(call, f"{call.name} {shown}", "", False, "", lambda _: Result(f"{shown} is so already."))
         title = f"{call.name} {shown}" + (" (a new file)" if before is None else "")
@@ -91,8 +91,7 @@ class Writing:
 
 def diff(path: str, before: bytes | None, after: bytes) -> str:
     """The change as a unified diff, cut in its middle if it is long; nothing in it moves a terminal."""
-    old = "" if before is None else before.decode("utf-8", "replace")
-    new = after.decode("utf-8", "replace")
+    old, new = ("" if data is None else data.decode(_encoding(data), "replace") for data in (before, after))
     lines = difflib.unified_diff(
         old.splitlines(keepends=True),
         new.splitlines(keepends=True),
@@ -103,8 +102,15 @@ def diff(path: str, before: bytes | None, after: bytes) -> str:
     return cut_middle("".join(c if c.isprintable() or c in "\n\t" else "�" for c in text), LONGEST_DIFF)
 
 
-def _joined(old: bytes, addition: bytes) -> bytes:
-    """A text with more at its end, which begins on a line of its own."""
-    if old and not old.endswith(b"\n"):
-        old += b"\r\n" if b"\r\n" in old else b"\n"
-    return old + addition
+def _joined(old: bytes, addition: str) -> bytes:
+    """A text with more at its end in its own encoding, which begins on a line of its own."""
+    encoding = _encoding(old)
+    end, crlf = "\n".encode(encoding), "\r\n".encode(encoding)
+    if old and not old.endswith(end):
+        old += crlf if crlf in old else end
+    return old + addition.encode(encoding)
+
+
+def _encoding(data: bytes) -> str:
+    """As `text_of` reads it; of UTF-16 the byte order, so that nothing writes the mark a second time."""
+    return {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(data[:2], "utf-8")

@@ -193,6 +193,19 @@ async def test_esc_stops_a_command_at_work(scripted: Any, app: ClawApp, until: U
         assert time.monotonic() - began < 10 and "stopped by the person" in lines(app)[0].raw
 
 
+async def test_quitting_stops_a_command_at_work(scripted: Any, app: ClawApp, until: Until) -> None:
+    script(scripted, call("run", command="sleep 60"), "Never said.")
+    async with app.run_test(size=SIZE) as pilot:
+        await opened(pilot, app, until)
+        await send(pilot, app, "Sleep.")
+        await asked(pilot, app, until)
+        await pilot.press("y")
+        await until(pilot, lambda: [line.state for line in lines(app)] == ["running"])
+        stop = app.main._tool_stop
+        await pilot.press("ctrl+q")
+        assert stop is not None and stop.is_set()
+
+
 async def test_a_chat_opened_again_shows_its_tools_folded(scripted: Any, work: Path, until: Until) -> None:
     script(scripted, call("list"), "One file.")
     chat_id = scripted.tools.give(scripted.new_chat(title="Work").id, work).id

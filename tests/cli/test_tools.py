@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from typer.testing import CliRunner
 
 from claw_local import Assistant
 from claw_local.cli.main import app
+from claw_local.cli.working import ask_person
 from claw_local.paths import Paths
 from claw_local.talking.working import kept
+from claw_local.tools.base import Call, Prepared, Result
 from claw_local.tools.toolbox import OWN
 
 run = CliRunner()
@@ -69,6 +72,7 @@ def test_a_workspace_is_said_given_and_taken(home: Paths, work: Path, chat_id: i
     gone = run.invoke(app, ["tools", "workspace", str(chat_id), str(tmp_path / "none")])
     assert gone.exit_code == 2 and "There is no folder" in gone.output
     assert run.invoke(app, ["tools", "workspace", "99"]).exit_code == 1
+    assert run.invoke(app, ["tools", "log", "--chat", "99"]).exit_code == 1
 
 
 def test_the_tools_there_are(home: Paths, work: Path) -> None:
@@ -101,14 +105,42 @@ def test_asking_in_a_workspace_refuses_what_was_not_allowed_and_says_how(home: P
 
 
 @pytest.mark.parametrize(
+    ("lines", "decided"),
+    [
+        ("y\n", ("once", "")),
+        ("Yes.\n", ("once", "")),
+        ("a\n", ("always", "")),
+        ("n\n", ("no", "")),
+        ("no, not this file\n", ("no", "not this file")),
+        ("q: enough\n", ("stop", "enough")),
+        ("also look at the other one\nyou may not\nyes but later\n\nn\n", ("no", "")),
+        ("", ("stop", "")),
+    ],
+)
+def test_only_a_plain_yes_is_a_yes(
+    monkeypatch: pytest.MonkeyPatch, lines: str, decided: tuple[str, str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    prepared = Prepared(Call("write"), "write notes.txt", "+eggs", True, "write", lambda _: Result(""))
+    assert ask_person(prepared) == decided
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--allow", "fly", "x"], "--allow takes"),
         (["--allow", "write", "x"], "go with a workspace"),
         (["--must-call", "x"], "go with a workspace"),
         (["--workspace", "/", "x"], "whole disk"),
+        (["--workspace", "", "x"], "Name the folder"),
     ],
 )
 def test_wrong_use_is_one_sentence(home: Paths, options: list[str], said: str) -> None:
     wrong = run.invoke(app, ["ask", *options])
     assert wrong.exit_code == 2 and said in wrong.output and "Traceback" not in wrong.output
+
+
+@pytest.mark.parametrize("how", ["--web", "--plain", "--full"])
+def test_an_empty_workspace_is_no_folder(home: Paths, how: str) -> None:
+    wrong = run.invoke(app, ["chat", how, "--workspace", ""])
+    assert wrong.exit_code == 2 and "Name the folder" in wrong.output

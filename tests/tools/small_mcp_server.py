@@ -23,6 +23,18 @@ def where() -> str:
     return f"{os.getcwd()} {sorted(os.environ)}"
 
 
+@server.tool(name="twin__name")
+def twin() -> str:
+    """With the server's name before it, the same as another server's tool."""
+    return server.name
+
+
+@server.tool(name="name")
+def name() -> str:
+    """See `twin`."""
+    return server.name
+
+
 @server.tool()
 def fail() -> str:
     """Fail."""

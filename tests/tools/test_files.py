@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -11,11 +12,16 @@ from pathlib import Path
 import psutil
 import pytest
 
+from claw_local.paths import Paths
+from claw_local.settings import ToolsSettings
 from claw_local.tools.base import cut_middle
+from claw_local.tools.folder import Place
 from claw_local.tools.running import environment
+from claw_local.tools.toolbox import Toolbox
 from tests.tools.conftest import Tried
 
 PYTHON = sys.executable
+ROOT = Path(__file__).parents[2]
 
 
 def test_listing_says_what_is_there(tried: Tried) -> None:
@@ -43,6 +49,31 @@ def test_searching_finds_lines_in_any_case_and_by_name(tried: Tried, root: Path)
     assert "the first 60 only" in tried("search", text="x").text
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="makes folders by descriptors")
+def test_a_tree_of_folders_without_end_costs_little(
+    tried: Tried, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = os.open(root, os.O_RDONLY)
+    for _ in range(600):
+        os.mkdir("d", dir_fd=place)
+        below = os.open("d", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+    said = tried("search", text="two").text
+    assert said.startswith("a.txt:2: two") and "100 folders deep" in said
+    subprocess.run(["rm", "-rf", root / "d"], check=True)  # Too deep for those who tidy up after tests.
+    looked: list[str] = []
+    status = Place.status
+    monkeypatch.setattr(Place, "status", lambda self, name: looked.append(name) or status(self, name))
+    for folder in "xyz":
+        (root / folder).mkdir()
+        for number in range(200):
+            (root / folder / f"{number}.txt").touch()
+    assert "[more than 300: list a folder below]" in tried("list", depth=5).text
+    assert len(looked) < 600
+
+
 def test_writing_shows_a_diff_first_and_keeps_the_mode(tried: Tried, root: Path) -> None:
     (root / "a.txt").chmod(0o640)
     prepared = tried.prepare("write", path="a.txt", content="one\n2\nthree\n")
@@ -68,6 +99,16 @@ def test_appending_begins_a_line_of_its_own(tried: Tried, root: Path) -> None:
     (root / "a.txt").write_bytes(b"one\r\ntwo")
     tried("append", path="a.txt", content="three\n")
     assert (root / "a.txt").read_bytes() == b"one\r\ntwo\r\nthree\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_appending_keeps_to_the_files_own_encoding(tried: Tried, root: Path, encoding: str) -> None:
+    file = root / "wide.txt"
+    file.write_bytes("\ufeffone".encode(encoding))
+    prepared = tried.prepare("append", path="wide.txt", content="zwei ü\n")
+    assert "+zwei ü" in prepared.preview and "\x00" not in prepared.preview
+    tried.box.perform(prepared)
+    assert file.read_bytes().decode("utf-16") == "one\nzwei ü\n"
 
 
 def test_what_changed_since_the_diff_was_shown_is_not_written_over(tried: Tried, root: Path) -> None:
@@ -133,6 +174,43 @@ def test_the_person_can_stop_a_command(tried: Tried) -> None:
     assert time.monotonic() - began < 5
 
 
+class _Interrupted(threading.Event):
+    """Ctrl-C in the middle of the waiting."""
+
+    def is_set(self) -> bool:
+        raise KeyboardInterrupt
+
+
+def test_a_command_ends_with_whoever_waits_for_it(tried: Tried, tmp_path: Path) -> None:
+    prepared = tried.prepare("run", command=f'"{PYTHON}" -c "import time; time.sleep(60)"')
+    before = {child.pid for child in psutil.Process().children()}
+    with pytest.raises(KeyboardInterrupt):
+        tried.box.perform(prepared, _Interrupted())
+    assert {child.pid for child in psutil.Process().children()} <= before
+
+
+def test_a_command_ends_with_a_program_that_does_not_wait_for_it(tmp_path: Path) -> None:
+    program = f"""
+import threading, time
+from pathlib import Path
+from claw_local.tools.folder import Folder
+from claw_local.tools.running import _AT_WORK, Running
+from claw_local.tools.base import Call
+command = 'sleep 60'
+made = Running(Folder(Path({str(tmp_path)!r}))).prepare(Call("run", {{"command": command}}))
+threading.Thread(target=made.perform, args=(None,), daemon=True).start()
+while not _AT_WORK:
+    time.sleep(0.01)
+print(next(iter(_AT_WORK)).pid)
+"""
+    said = subprocess.run([PYTHON, "-c", program], capture_output=True, text=True, timeout=30, check=True, cwd=ROOT)
+    until = time.monotonic() + 5
+    pid = int(said.stdout)
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < until, "the command is still there"
+        time.sleep(0.05)
+
+
 def test_output_without_end_keeps_its_beginning_and_its_end(tried: Tried) -> None:
     program = "import sys; sys.stdout.write('BEGIN' + 'x' * 3000000 + 'END')"
     text = tried("run", command=f'"{PYTHON}" -c "{program}"').text
@@ -146,6 +224,13 @@ def test_secrets_stay_out_of_the_environment(tried: Tried, monkeypatch: pytest.M
     assert "hidden-value" not in result.text and "PATH" in result.text
     assert environment({"MY_FLAG": "1", "OTHER": "2"}, ("MY_*",)).get("MY_FLAG") == "1"
     assert "OTHER" not in environment({"OTHER": "2"})
+
+
+def test_a_tool_that_is_gone_since_the_model_was_told_of_it_is_said_to_be_so(root: Path, tmp_path: Path) -> None:
+    home = tmp_path / "config"
+    home.mkdir()
+    without = Tried(Toolbox(root, Paths(data=home, config=home), ToolsSettings(run=False)))
+    assert without("run", command="true").text.startswith("error: There is no tool run any more")
 
 
 def test_nothing_can_be_read_from_the_terminal_by_a_command(tried: Tried) -> None:

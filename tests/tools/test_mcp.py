@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from claw_local.errors import SettingsError
 from claw_local.paths import Paths
 from claw_local.settings import ToolsSettings
 from claw_local.tools.base import Call, Result
+from claw_local.tools.mcp_servers import McpServers
 from claw_local.tools.mcp_settings import filled_in, read_servers
 from claw_local.tools.toolbox import Toolbox
 
@@ -71,6 +75,49 @@ def test_calls_ask_unless_their_tool_is_trusted(box: Toolbox) -> None:
     assert prepared.asks and prepared.key == "small__where" and "where of the MCP server small" in prepared.preview
     assert not box.prepare(Call("small__add", {"a": 1, "b": 2})).asks
     assert call(box, "small__add", a=20, b=22).text == "42"
+
+
+def test_a_server_whose_task_is_cancelled_is_said_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def cancelled(*_: object) -> AsyncIterator[None]:
+        raise asyncio.CancelledError
+        yield
+
+    monkeypatch.setattr("claw_local.tools.mcp_servers._connected", cancelled)
+    made = box_with(tmp_path, {"small": LOCAL})
+    try:
+        assert made.problems == ["The MCP server small ended while it started. See mcp.json."]
+    finally:
+        made.close()
+
+
+def test_what_ends_in_the_last_moment_has_not_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(Future[int]):
+        def result(self, timeout: float | None = None) -> int:
+            if not self.done():
+                self.set_result(7)
+                raise TimeoutError
+            return super().result(timeout)
+
+    monkeypatch.setattr("asyncio.run_coroutine_threadsafe", lambda *_: Late())
+    servers = McpServers({}, tmp_path)
+    servers._loop = asyncio.new_event_loop()
+    work = asyncio.sleep(0, 7)
+    try:
+        assert servers._wait(work, 1.0, None) == 7
+    finally:
+        work.close()
+        servers._loop.close()
+
+
+def test_two_tools_never_share_a_name(tmp_path: Path) -> None:
+    made = box_with(tmp_path, {"a": LOCAL, "a__twin": LOCAL})
+    try:
+        names = [spec.name for spec in made.specs]
+        assert len(names) == len(set(names)) and "a__twin__name" in names
+        assert any("second a__twin__name" in problem for problem in made.problems)
+    finally:
+        made.close()
 
 
 def test_a_server_starts_in_the_workspace_without_the_secrets_of_the_environment(

@@ -184,6 +184,16 @@ def test_what_may_be_a_workspace(tmp_path: Path) -> None:
 
 
 @posix
+@pytest.mark.parametrize("folder", ["", "  "])
+def test_no_folder_is_not_the_one_the_program_happens_to_be_in(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(UsageError, match="Name the folder"):
+        workspace_of(folder, Paths(data=tmp_path / "data", config=tmp_path / "data"))
+
+
 def test_the_workspace_itself_may_not_become_a_link(tmp_path: Path, root: Path, tried: Tried) -> None:
     os.rename(root, tmp_path / "moved")
     root.symlink_to(tmp_path)

@@ -128,6 +128,13 @@ def test_declining_does_nothing_and_tells_the_model_why(assistant: Assistant, ch
     assert used.record.state == "declined"
 
 
+def test_who_could_not_be_asked_has_refused_nothing(assistant: Assistant, chat_id: int, folder: Path) -> None:
+    reply, prepared = called(assistant, chat_id, "write", path="notes.txt", content="gone")
+    used = assistant.tools.use(reply, prepared, "unasked")
+    assert (used.record.state, used.record.decision, used.record.score) == ("declined", "no", 0)
+    assert "could not be asked" in used.text and (folder / "notes.txt").read_text() == "milk\neggs\n"
+
+
 def test_undo_gives_the_former_content_back_once_and_not_over_later_changes(
     assistant: Assistant, chat_id: int, folder: Path
 ) -> None:
@@ -151,6 +158,7 @@ def test_a_malformed_call_becomes_a_result_that_says_so(assistant: Assistant, ch
     for text, said in [
         ("<tool_call>{no json</tool_call>", "not understood"),
         ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', "no tool fly"),
+        ('<tool_call>{"name": "\\ud800", "arguments": {}}</tool_call>', "no tool ?"),
         ('<tool_call>{"name": "read", "arguments": {}}</tool_call>', "path"),
         ('<tool_call>{"name": "read", "arguments": {"path": "../x"}}</tool_call>', "not in the workspace"),
     ]:
@@ -219,6 +227,25 @@ def test_forgetting_a_chat_takes_its_calls_and_kept_files_along(
     assistant.forgetting.forget(Request(chats=(chat_id,)))
     with assistant.store.database.read() as db:
         assert db.table("tool_calls").count_where("chat_id = ?", [chat_id]) == 0
+
+
+def test_what_is_forgotten_by_its_text_is_found_in_calls_and_folders(assistant: Assistant, tmp_path: Path) -> None:
+    place = tmp_path / "Quince Ltd"
+    place.mkdir()
+    (place / "wide.txt").write_text("the owner is Medlar", "utf-16")
+    chat = assistant.tools.give(assistant.new_chat().id, place).id
+    search, prepared = called(assistant, chat, "search", text='a "crab apple" of Zürich')
+    assistant.tools.use(search, prepared, None)
+    write, prepared = called(assistant, chat, "append", path="wide.txt", content="y")
+    assistant.tools.use(write, prepared, "once")
+    assert assistant.forgetting.plan(Request(containing='"crab apple" of zürich')).counts["messages"] >= 2
+    assistant.forgetting.forget(Request(containing='"crab apple" of zürich'))
+    assert [call.name for call in assistant.tools.log(chat)] == ["append"]
+    assert not assistant.forgetting.plan(Request(containing="owner is medlar")).nothing
+    assistant.forgetting.forget(Request(containing="owner is medlar"))
+    assert assistant.tools.log(chat)[0].before is None
+    receipt = assistant.forgetting.forget(Request(containing="quince ltd"))
+    assert not any("tool_calls" in words or "chats" in words for words in receipt.left)
 
 
 def test_a_call_read_from_prose_is_left_alone(assistant: Assistant, chat_id: int) -> None:
