@@ -143,7 +143,9 @@ class Talk:
             _say("Stopped.")
         if working.answer is not None:
             self._last = working.answer.message_id
-            print(f"{ANSWERS}{harmless(working.answer.text)}")
+            said = self._assistant.tools.said(self._assistant.store.messages.get(self._last))
+            if said:  # Where it was stopped, the last reply may be nothing but a call.
+                print(f"{ANSWERS}{harmless(said)}")
             for notice in working.answer.notices:
                 _say(notice)
 

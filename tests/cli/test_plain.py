@@ -6,13 +6,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from claw_local import Assistant
+from claw_local.cli.plain import Talk
 from claw_local.cli.plainly import wished
+from claw_local.cli.working import Working
 from claw_local.installed import kept_data
 from claw_local.paths import Paths
 from claw_local.store import Store
+from claw_local.talking.working import kept
+from claw_local.tools.toolbox import OWN
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,6 +110,25 @@ def test_a_workspace_gives_the_chat_its_tools(home: Paths, tmp_path: Path) -> No
     assert reply.toolset_id, "it was told of the tools"
     done = talk(home, options=("--workspace", str(tmp_path / "nowhere")))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_reply_that_is_nothing_but_a_call_is_not_read_out(
+    home: Paths, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    with Assistant.open() as assistant:
+        chat, store = assistant.tools.give(assistant.new_chat().id, tmp_path / "work"), assistant.store
+        call = '<tool_call>{"name": "list", "arguments": {}}</tool_call>'
+        asked = store.messages.add(chat.id, "user", "Go.", parent_id=None)
+        reply = store.messages.add(chat.id, "assistant", call, parent_id=asked, toolset_id=kept(store, OWN))
+
+        def stopped(self: Working, *_: object, **__: object) -> None:
+            self.answer = SimpleNamespace(message_id=reply, text=call, notices=())  # type: ignore[assignment]
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Working, "run", stopped)
+        Talk(assistant, chat.id)._work("Go.")
+    assert capsys.readouterr().out == "Note: Stopped.\n"
 
 
 def test_wrong_use_is_said_in_a_sentence(home: Paths) -> None:

@@ -117,9 +117,7 @@ def test_asking_in_a_workspace_refuses_what_was_not_allowed_and_says_how(home: P
         ("", ("stop", "")),
     ],
 )
-def test_only_a_plain_yes_is_a_yes(
-    monkeypatch: pytest.MonkeyPatch, lines: str, decided: tuple[str, str]
-) -> None:
+def test_only_a_plain_yes_is_a_yes(monkeypatch: pytest.MonkeyPatch, lines: str, decided: tuple[str, str]) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
     prepared = Prepared(Call("write"), "write notes.txt", "+eggs", True, "write", lambda _: Result(""))
     assert ask_person(prepared) == decided

@@ -50,9 +50,7 @@ def test_searching_finds_lines_in_any_case_and_by_name(tried: Tried, root: Path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="makes folders by descriptors")
-def test_a_tree_of_folders_without_end_costs_little(
-    tried: Tried, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tree_of_folders_without_end_costs_little(tried: Tried, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = os.open(root, os.O_RDONLY)
     for _ in range(600):
         os.mkdir("d", dir_fd=place)
