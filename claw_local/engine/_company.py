@@ -143,16 +143,17 @@ class Company:
         for request, new in parts:
             if request.seat is not None:
                 self._seats.add(request.seat, new)
-            request.suspect = False
+            request.suspect = request.suspect and request.computed < request.suspect_until
             if not request.generation.response_ids:
                 request.generation.evaluated += len(new)
 
     def lost(self, parts: list[Part]) -> Request | None:
         """A batch failed, and with it the whole cache is gone. One of several may be to blame, so each is tried alone;
         who fails alone has failed, and is returned."""
+        failed_at = [request.computed + len(new) for request, new in parts]
         self._seats.forget()
         if len(parts) == 1:
             return parts[0][0]
-        for request, _ in parts:
-            request.suspect = True
+        for (request, _), place in zip(parts, failed_at, strict=True):
+            request.suspect, request.suspect_until = True, place
         return None

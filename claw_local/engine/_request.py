@@ -72,7 +72,7 @@ class Request:
         self.waits_for: Request | None = None
         self.waits_until = 0
         self.needs_all_room = False
-        self.suspect = False
+        self.suspect, self.suspect_until = False, 0
 
     @property
     def done(self) -> bool:
