@@ -23,9 +23,9 @@ from .saying import TIMEOUT_S, say
 from .trained import FORMAT, Trained
 from .verdict import Identity, Score, Verdict
 
-WORDS_BESIDE_TRAINED = 0.25
-"""Of what the words of a message say in nats, so much counts beside a trained judge, which reads them itself. Chosen on
-the dev split."""
+WORDS_BESIDE_TRAINED = 1.0
+"""How much of what the words of a message say, in nats, counts beside a trained judge. On the shipped dev examples a
+quarter of it was as right as all of it; without them the plainest words, such as "That's wrong.", could be misread."""
 
 __all__ = ["Judge", "Reading", "Score", "Verdict", "version"]
 

@@ -33,7 +33,7 @@ EASY = [
     Example("a", "en", "12", "user", "Perfect, thanks!", 1, False),
     Example("b", "en", "12", "user", "That's wrong.", -1, False),
     Example("c", "en", "12", "user", "Great, that helped a lot.", 1, False),
-    Example("d", "en", "12", "user", "No, this is not what I asked for.", -1, False),
+    Example("d", "en", "12", "user", "That is not what I asked for, try again.", -1, False),
 ]
 SAID = [("well well, look at you", 1), ("look at you again", 1), ("oh boy, the oracle speaks", -1)]
 
@@ -95,7 +95,10 @@ def test_the_trainers_judge_decides_as_the_judge_does(engine: LlamaCppEngine) ->
     judge = make_judge(engine, JudgeSettings(), None)
     assert isinstance(judge, Judge)
     case = joint_case(judge, engine, Feedback(1, "next", "Why?", "So.", "No lists please.", -1))
-    policy = Policy(load_base(engine.info.path), rank=2, alpha=4)
+    base = load_base(engine.info.path)
+    for slot in personal.without_own(engine.info.sha256, JudgeSettings()).slots:
+        add_lora(base, slot.path)
+    policy = Policy(base, rank=2, alpha=4)
     with torch.no_grad():
         (mine,) = decided(policy, [case])
     theirs = judge.read("Why?", "So.", "No lists please.").probabilities
@@ -145,7 +148,9 @@ def test_a_run_trains_the_judge_which_is_used_from_then_on(home: Paths, engine: 
     assert isinstance(bare, Judge)
     before = bare.read("Question 0?", "So.", SAID[0][0]).logprobs
     mine = make_judge(engine, JudgeSettings(), store)
-    assert isinstance(mine, Judge) and mine.identity.adapter == own.sha256
+    below = personal.without_own(engine.info.sha256, JudgeSettings())
+    both = personal.on_top(below, Path(own.path), own.sha256)
+    assert isinstance(mine, Judge) and mine.identity.adapter == both.sha256 and own.over == below.sha256
     assert not np.allclose(mine.read("Question 0?", "So.", SAID[0][0]).logprobs, before)
     engine.set_judge_adapters([])
     store.close()
