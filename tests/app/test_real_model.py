@@ -63,7 +63,7 @@ async def test_a_chat_is_there_again_after_reopening_with_its_marks(assistant: A
         bubble = app.main.transcript.replies()[0]
         assert bubble.raw == first.text
         assert (bubble.score, bubble.hint) == (-1, "Answer with a single word")
-        await until(pilot, lambda: str(bubble.query_one(".foot").render()).startswith("▼"))
+        await until(pilot, lambda: any(str(foot.render()).startswith("▼") for foot in bubble.query(".foot")))
 
 
 async def test_with_learning_on_the_next_message_judges_the_reply_before_it(assistant: Assistant, until: Until) -> None:
