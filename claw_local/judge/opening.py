@@ -50,7 +50,10 @@ def _make(
 ) -> AnyJudge:
     found = JudgeAdapters()
     if has_tokens(engine):
-        found = adapters_of(engine.info.sha256, settings, store) if adapters is None else adapters
+        if adapters is not None:
+            found = adapters
+        elif settings.adapter or not settings.votes:  # The shipped one, and the person's own, were never asked to vote.
+            found = adapters_of(engine.info.sha256, settings, store)
         engine.set_judge_adapters(found.slots)
         if not settings.votes:
             return Judge(

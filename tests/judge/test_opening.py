@@ -67,7 +67,10 @@ def test_an_adapter_of_the_settings_changes_who_judges(engine: LlamaCppEngine, s
     bare = make_judge(engine, JudgeSettings(), store).identity
     judge = make_judge(engine, JudgeSettings(adapter=str(lora)), store)
     assert judge.identity.adapter == file_sha256(lora) and judge.identity.version.startswith("trained-")
-    assert bare.adapter == "" and bare.version.startswith("few-shot-")
+    shipped = personal.shipped(engine.info.sha256)
+    assert shipped is not None and bare.adapter == file_sha256(shipped) and bare.version.startswith("trained-")
+    few_shot = make_judge(engine, JudgeSettings(), store, adapters=personal.JudgeAdapters()).identity
+    assert few_shot.adapter == "" and few_shot.version.startswith("few-shot-")
     with pytest.raises(AdapterError, match=r"judge\.adapter"):
         make_judge(engine, JudgeSettings(adapter="nowhere.gguf"), store)
     make_judge(engine, JudgeSettings(), None)
@@ -77,21 +80,22 @@ def test_the_persons_own_adapter_lies_on_top_and_only_where_it_was_trained(
     engine: LlamaCppEngine, store: Store, tmp_path: Path
 ) -> None:
     lora, sha256 = write_lora(tmp_path / "own.gguf", seed=4), engine.info.sha256
-    own = personal.PersonalAdapter(str(lora), file_sha256(lora), "", (1, 2), {"auc": 0.9}, {"auc": 0.9})
+    below = personal.without_own(sha256, JudgeSettings())
+    own = personal.PersonalAdapter(str(lora), file_sha256(lora), below.sha256, (1, 2), {"auc": 0.9}, {"auc": 0.9})
     personal.keep(store, sha256, own)
     assert personal.personal(store, sha256) == own
     judge = make_judge(engine, JudgeSettings(), store)
-    assert judge.identity.adapter == own.sha256
-    assert judge.identity.version.startswith("few-shot-"), "it is asked as it was when it was trained"
+    assert judge.identity.adapter == personal.on_top(below, lora, own.sha256).sha256 != below.sha256
+    assert judge.identity.version.startswith("trained-"), "it is asked as it was when it was trained"
     other = write_lora(tmp_path / "other.gguf", seed=5)
     above = personal.adapters_of(sha256, JudgeSettings(adapter=str(other)), store)
     assert [slot.path for slot in above.slots] == [other], "it was not trained on top of this one"
     whole = lora.read_bytes()
     lora.write_bytes(whole[:-1] + b"x")
-    assert make_judge(engine, JudgeSettings(), store).identity.adapter == "", "it was changed"
+    assert make_judge(engine, JudgeSettings(), store).identity.adapter == below.sha256, "it was changed"
     lora.write_bytes(whole)
     personal.keep(store, sha256, None)
-    assert make_judge(engine, JudgeSettings(), store).identity.adapter == ""
+    assert make_judge(engine, JudgeSettings(), store).identity.adapter == below.sha256
 
 
 def test_a_judge_behind_a_server_judges_chats_and_its_word_and_votes_are_kept(tmp_path: Path, model_path: Path) -> None:
