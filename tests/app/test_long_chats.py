@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from textual import events
 
 from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Question
 from tests.app.driving import Until, send
+
+
+@pytest.fixture(autouse=True)
+def only_its_own_rubbish() -> Iterator[None]:
+    """What other tests left in memory is not walked by the collector here: it may take seconds, and is not the app's."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def long_chat(assistant: Any, number: int) -> Any:
@@ -139,7 +151,8 @@ async def test_keys_typed_while_a_hundred_tokens_a_second_stream_all_arrive(
         assert len(typed) > 20
         assert app.main.composer.text == typed
         # The first line of code loads what colours it: one key may wait for that, the others must not.
-        assert sorted(took)[int(0.95 * len(took))] < 0.2 and max(took) < 2.0
+        slow = {place: one for place, one in enumerate(took) if one > 0.1}
+        assert sorted(took)[int(0.95 * len(took))] < 0.2 and max(took) < 2.0, slow
         bubble = app.main.transcript.replies()[0]
         assert bubble.body.source == bubble.raw == text
         assert len(bubble.body.codes) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -101,9 +102,11 @@ def test_a_folder_swapped_for_a_link_again_and_again_never_gives_what_is_outside
                 os.unlink(root / "sub")
                 os.rename(root / "aside", root / "sub")
                 swaps += 1
-            except OSError:  # A write made the folder anew meanwhile.
-                shutil.rmtree(root / "sub")
-                os.rename(root / "aside", root / "sub")
+            except OSError:  # A write made the folder anew meanwhile, and may put a file in it at any moment.
+                while (root / "aside").exists():
+                    shutil.rmtree(root / "sub", ignore_errors=True)
+                    with contextlib.suppress(OSError):
+                        os.rename(root / "aside", root / "sub")
 
     swapping = threading.Thread(target=swap)
     swapping.start()
