@@ -17,7 +17,7 @@ from tests.app.driving import Until, send
 
 @pytest.fixture(autouse=True)
 def only_its_own_rubbish() -> Iterator[None]:
-    """What other tests left in memory is not walked by the collector here: it may take seconds, and is not the app's."""
+    """What other tests left in memory is not walked by the collector here: that can take seconds."""
     gc.collect()
     gc.freeze()
     yield
