@@ -151,6 +151,11 @@ class Job:
         """Whether its process is there."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """The trainer's process id; 0 before it was started."""
+        return self._process.pid if self._process is not None else 0
+
     def progress(self) -> Progress:
         run = self._store.runs.get(self.run_id)
         return Progress(run.phase, run.progress, run.detail, run.seconds_left)
