@@ -81,8 +81,9 @@ def recommend(memory: Memory) -> list[Recommended]:
     entries = json.loads(resources.files("claw_local.data").joinpath("models.json").read_text("utf-8"))
     fitting = [entry for entry in entries if entry["size_bytes"] <= memory.for_model] or entries[:1]
     fitting.sort(key=lambda entry: (_is_quick(entry, memory), entry["size_bytes"]), reverse=True)
-    # This assistant is chosen because it learns: the largest that can, and is quick, comes before larger ones.
-    learning = [entry for entry in fitting if entry["architecture"] in LEARNABLE]
+    # This assistant is chosen because it learns: the largest that can, and is quick, comes before larger ones. What
+    # thinks aloud first is slow to answer and slow to learn from, so it is nobody's first model.
+    learning = [entry for entry in fitting if entry["architecture"] in LEARNABLE and not entry.get("thinks")]
     order = [*learning[:1], *(entry for entry in fitting if entry is not learning[0])] if learning else fitting
     return [_recommended(entry, memory) for entry in order]
 
