@@ -1,7 +1,8 @@
 """One learning run, from the person's chats to an adapter that the gate has looked at. Reads top to bottom.
 
 A run may be left at any moment and goes on where it was: what it learns from is settled once (`plan`), the steps keep
-what they need after each (`training`), and the gate is asked anew. Left out on purpose: any choice of when to run.
+what they need after each (`training`), answers are kept as they are drawn (`drawn`), also those of the gate, which is
+asked anew otherwise. Left out on purpose: any choice of when to run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from claw_local.engine.base import AdapterSlot, Engine
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
-from claw_local.idle.kept import BEGAN, PLAN, VARIANTS, clear_work, folder_of
+from claw_local.idle.kept import BEGAN, DRAWN, PLAN, VARIANTS, clear_work, folder_of
 from claw_local.judge.background import judge_waiting
 from claw_local.judge.verdict import AnyJudge
 from claw_local.paths import Paths
@@ -30,6 +31,7 @@ from claw_local.settings import ModelSettings, Settings
 from claw_local.signals import turns
 from claw_local.store import Store
 
+from .drawn import remembering
 from .judging import judging
 from .plan import Plan, make_plan, read_plan, write_plan
 from .rewards import judged
@@ -116,6 +118,7 @@ def _run(
     own = folder_of(paths, run_id)
     own.mkdir(mode=0o700, parents=True, exist_ok=True)
     plan = read_plan(own / PLAN, store) or _plan(store, request, engine, judge, own, run_id, report)
+    engine, drawn = remembering(engine, own / DRAWN)
 
     parent = store.adapters.get(plan.parent) if plan.parent else None
     _sweep(store, paths)
@@ -131,6 +134,11 @@ def _run(
         varied = kept_or_adapted(
             own / VARIANTS, store, engine, plan.train, rewards, plan.hints, slots(parent), settings, report
         )
+
+        def passed(phase: str, step: int) -> None:
+            store.runs.set_checkpoint(run_id, phase, step, steps)
+            drawn.forget()  # What it drew so far is in the checkpoint.
+
         course = Course(
             settings=settings,
             engine=engine,
@@ -146,7 +154,7 @@ def _run(
                 lambda level, why: store.runs.save_memory(run_id, level, why),
             ),
             report=report,
-            passed=lambda phase, step: store.runs.set_checkpoint(run_id, phase, step, steps),
+            passed=passed,
         )
         trained = train(course)
         candidate = AdapterSlot(folder / "adapter.gguf")
