@@ -15,6 +15,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from claw_local.errors import ClawError
+from claw_local.language import _
 
 from .background import Background
 from .screens.by_itself import Watch
@@ -184,15 +185,17 @@ class ClawApp(App[None]):
             return str(error)
         if self.debug_errors:
             raise error
-        return (
-            f"Something unexpected went wrong ({type(error).__name__}: {error}). What you typed is kept. "
-            "Try again; if it happens again, start with --debug and report what it prints."
+        return _(
+            "Something unexpected went wrong ({name}: {error}). What you typed is kept. "
+            "Try again; if it happens again, start with --debug and report what it prints.",
+            name=type(error).__name__,
+            error=error,
         )
 
     def fail(self, error: BaseException) -> None:
         """Show an error as a notification."""
         if not self.leaving:
-            self.say(self.sentence(error), title="That did not work", severity="error", timeout=10)
+            self.say(self.sentence(error), title=_("That did not work"), severity="error", timeout=10)
 
     def say(self, words: str, *, title: str = "", severity: SeverityLevel = "information", timeout: float = 4) -> None:
         """Show a notification. The words may come from anywhere: they are cleaned, and never read as markup."""
@@ -210,8 +213,8 @@ class ClawApp(App[None]):
             )
         for chat_id, title in self.main.chats.titles():
             yield SystemCommand(
-                f"Open: {title}",
-                "Go to this chat",
+                _("Open: {title}", title=title),
+                _("Go to this chat"),
                 partial(self.call_later, self.main.go_to, chat_id),
                 discover=False,
             )
@@ -238,7 +241,7 @@ class ClawApp(App[None]):
             self.call_later(self.action_quit)
         else:
             self._interrupted_at = now
-            self.say("Press Ctrl+C again to quit.", timeout=_TWICE_S)
+            self.say(_("Press Ctrl+C again to quit."), timeout=_TWICE_S)
 
     async def action_quit(self) -> None:
         """Leave. Only a training run is worth a question."""
@@ -250,8 +253,8 @@ class ClawApp(App[None]):
     async def _ask_and_leave(self) -> None:
         from .screens.ask import Confirm
 
-        question = "A training run is on. If you quit now, it is left, and the next one goes on with it."
-        if await self.push_screen_wait(Confirm(question, "Quit", "Stay")):
+        question = _("A training run is on. If you quit now, it is left, and the next one goes on with it.")
+        if await self.push_screen_wait(Confirm(question, _("Quit"), _("Stay"))):
             self._leave()
 
     def _leave(self) -> None:

@@ -276,7 +276,7 @@ def inline(token: Token) -> Content:
         "hardbreak": lambda _: add("\n"),
         "softbreak": lambda _: add(" "),
         "code_inline": lambda child: add(child.content, _CODE_STYLE),
-        "image": lambda child: add(f"[image: {child.content or 'no description'}]", "$quiet"),
+        "image": lambda child: add(_("[image: {value}]", value=child.content or "no description"), "$quiet"),
     }
     for child in token.children or ():
         if child.type in adding:

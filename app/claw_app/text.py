@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime
 
+from claw_local.language import _
+
 # ECMA-48 control sequences, control strings (OSC, DCS, SOS, PM, APC) and two-character escapes, 7-bit and 8-bit.
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -66,7 +68,7 @@ def excerpt(text: str, limit: int = _SHOWN_CHARACTERS, lines: int = _SHOWN_LINES
     """The beginning of a long text, with a line that says how much follows. A terminal need not draw a megabyte."""
     shown = "".join(text[:limit].splitlines(keepends=True)[:lines])
     left = len(text) - len(shown)
-    return f"{shown.rstrip()}\n… and {left:,} more characters" if left else text
+    return _("{shown}\n… and {left:,} more characters", shown=shown.rstrip(), left=left) if left else text
 
 
 def local_time(stamp: str) -> datetime:
@@ -85,11 +87,11 @@ def day_name(stamp: str, today: date) -> str:
     day = local_time(stamp).date()
     days = (today - day).days
     if days <= 1:
-        return "Today" if days <= 0 else "Yesterday"
+        return _("Today") if days <= 0 else _("Yesterday")
     if days < 7:
         return f"{day:%A}"
     if day.year <= 1970:  # what `local_time` makes of a time it cannot read
-        return "Earlier"
+        return _("Earlier")
     return f"{day.day} {day:%B}" if day.year == today.year else f"{day.day} {day:%B %Y}"
 
 

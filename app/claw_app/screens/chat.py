@@ -16,6 +16,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Input, TextArea
 
+from claw_local.language import N_, _
+
 from ..branch import Branch
 from ..commands import bindings
 from ..styles import CHAT
@@ -52,7 +54,7 @@ STATUS_EVERY_S = 0.8
 DAY_S = 86_400
 LISTED = 1000
 """Most chats in the list; search finds those beyond it."""
-ELSEWHERE = (
+ELSEWHERE = N_(
     "This was said on another version of the chat, which is shown from now on. ← and → on a message marked ◂ 1/2 ▸ "
     "change back."
 )
@@ -173,11 +175,11 @@ class ChatScreen(
         await self.claw.quick(home.history.purge, older_than_s=DAY_S)
         await self.refresh_status()
         self.set_interval(STATUS_EVERY_S, self.poll_status)
-        self.status.model = "loading the model …"
+        self.status.model = _("loading the model …")
         try:
             info = await self.claw.background.slow(home.load)
         except Exception as error:
-            self.status.model, self.status.trouble = "no model", True
+            self.status.model, self.status.trouble = _("no model"), True
             await self.transcript.note(self.claw.sentence(error), error=True)
             return
         self.status.model = info.name

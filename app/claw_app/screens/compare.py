@@ -12,6 +12,8 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Select, Static
 
+from claw_local.language import N_, _
+
 from ..styles import LEARNED
 from ..talk import LiveReply
 from ..text import clean, excerpt, one_line
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from ..widgets.composer import Composer
     from ..widgets.transcript import Transcript
 
-SIDES = ("Left", "Right")
+SIDES = (N_("Left"), N_("Right"))
 BASE = 0
 
 
@@ -49,7 +51,7 @@ class CompareActions(Screen[None]):
     def action_compare(self) -> None:
         """Ask one question of two adapters, and choose without knowing which is which."""
         if self.sending:
-            self.claw.say("A reply is still being written. Esc stops it.")
+            self.claw.say(_("A reply is still being written. Esc stops it."))
         else:
             self.run_worker(self._compare())
 
@@ -60,7 +62,7 @@ class CompareActions(Screen[None]):
             return
         if not adapters:
             self.claw.say(
-                "There is only the base model so far, so nothing to compare. A training run (F5) makes an adapter."
+                _("There is only the base model so far, so nothing to compare. A training run (F5) makes an adapter.")
             )
             return
         typed = self.composer.whole_text.strip()
@@ -112,8 +114,10 @@ class CompareScreen(Screen[int | None]):
         choices = [(self._called(record.id, record.state), record.id) for record in self._adapters]
         choices.append((self._called(BASE, ""), BASE))
         with Vertical(id="ask"):
-            yield Static("Compare two adapters on one question. Which side is which shows after your vote.")
-            yield Input(self._question, id="question", placeholder="The question; Enter asks it", select_on_focus=False)
+            yield Static(_("Compare two adapters on one question. Which side is which shows after your vote."))
+            yield Input(
+                self._question, id="question", placeholder=_("The question; Enter asks it"), select_on_focus=False
+            )
             with Horizontal(id="sides"):
                 for number, value in enumerate((choices[0][1], choices[1][1])):
                     yield Select(choices, value=value, allow_blank=False, id=f"choice-{number}", compact=True)
@@ -124,15 +128,18 @@ class CompareScreen(Screen[int | None]):
                     box.border_title = side
                     # As tall as the side: an anchored container puts shorter content at its bottom.
                     yield Vertical(classes="page")
-        yield Static("Enter asks. The first answer comes on one side, then the second on the other.", id="say")
+        yield Static(_("Enter asks. The first answer comes on one side, then the second on the other."), id="say")
         with Foot():
             yield Footer(compact=True, show_command_palette=False)
 
     @staticmethod
     def _called(adapter_id: int, state: str) -> str:
         if not adapter_id:
-            return "the base model"
-        return f"adapter {adapter_id}" + {"active": ", in use", "rejected": ", not taken"}.get(state, "")
+            return _("the base model")
+        return _("adapter {adapter_id}", adapter_id=adapter_id) + {
+            "active": _(", in use"),
+            "rejected": _(", not taken"),
+        }.get(state, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Votes only when both answers are there."""
@@ -144,9 +151,9 @@ class CompareScreen(Screen[int | None]):
         event.stop()
         first, second = (cast("Select[int]", self.query_one(f"#choice-{number}")).value for number in (0, 1))
         if not event.value.strip():
-            self._say("Type a question first.")
+            self._say(_("Type a question first."))
         elif first == second:
-            self._say("Both sides are the same. Choose two (Tab goes to them).")
+            self._say(_("Both sides are the same. Choose two (Tab goes to them)."))
         elif self._pair is None:
             self.run_worker(self._run(event.value, cast(int, first), cast(int, second)), exit_on_error=False)
 
@@ -173,7 +180,7 @@ class CompareScreen(Screen[int | None]):
         for box in self.query(".side").results(VerticalScroll):
             box.anchor(False)
             box.scroll_home(animate=False)
-        self._say("Which is better?  ← left   → right   ↓ neither   Esc leaves without a vote")
+        self._say(_("Which is better?  ← left   → right   ↓ neither   Esc leaves without a vote"))
         self.query_one("#side-0").focus()
         self.refresh_bindings()
 
@@ -184,7 +191,7 @@ class CompareScreen(Screen[int | None]):
         box.anchor()
         bubble.can_focus = False
         bubble.wait_for("reading")
-        self._say(f"{SIDES[number]} answers …   Esc stops")
+        self._say(_("{sides} answers …   Esc stops", sides=SIDES[number]))
         live = self._live = LiveReply("", lambda: reply, self._claw.background)
         ended = False
         while not ended:
@@ -199,7 +206,7 @@ class CompareScreen(Screen[int | None]):
             return False
         await bubble.finish("interrupted" if self._stopped else "done")
         if self._stopped:
-            self._say("Stopped: without both answers there is no vote. Esc leaves.")
+            self._say(_("Stopped: without both answers there is no vote. Esc leaves."))
         return not self._stopped
 
     def _say(self, words: str) -> None:
@@ -231,11 +238,11 @@ class CompareScreen(Screen[int | None]):
             box.border_title = f"{SIDES[number]}: {name}"
             box.set_class(reply.message_id == winner, "-winner")
         better = self._called(self._pair[side].answer.adapter, "") if winner else ""
-        counts = "The vote counts like a thumb on both."
+        counts = _("The vote counts like a thumb on both.")
         self._say(
-            f"You preferred {better}. {counts}  Esc goes back"
+            _("You preferred {better}. {counts}  Esc goes back", better=better, counts=counts)
             if winner
-            else "A tie: it counts for neither.  Esc goes back"
+            else _("A tie: it counts for neither.  Esc goes back")
         )
         self.refresh_bindings()
 

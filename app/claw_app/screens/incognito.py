@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from claw_local.language import N_
+
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from ..widgets.composer import Composer
     from .chat_settings import Choices
 
-INCOGNITO = (
+INCOGNITO = N_(
     "Incognito. Nothing said here is stored or learned from, and it is gone when you leave this chat. "
     "The assistant is the one you know: its adapter and your hints are in use."
 )

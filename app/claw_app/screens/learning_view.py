@@ -14,6 +14,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, OptionList, Static
 
+from claw_local.language import N_, _
+
 from ..report import verdict, work
 from ..styles import LEARNED
 from ..text import count, local_time, one_line
@@ -32,20 +34,20 @@ if TYPE_CHECKING:
     from ..app import ClawApp
 
 EVERY_S = 1.0
-PANELS = {"score": "Score over time", "hints": "Hints", "runs": "Runs", "adapters": "Adapters"}
+PANELS = {"score": N_("Score over time"), "hints": N_("Hints"), "runs": N_("Runs"), "adapters": N_("Adapters")}
 _KEYS = {
     "score": "",
-    "hints": "Space off/on · e edit · a add",
-    "runs": "Enter shows the report",
-    "adapters": "u use · b back · Enter report",
+    "hints": N_("Space off/on · e edit · a add"),
+    "runs": N_("Enter shows the report"),
+    "adapters": N_("u use · b back · Enter report"),
 }
 _HINTS = {
     "active": ("●", "$success", ""),
-    "consolidated": ("✓", "$accent", "learned: no longer in the prompt"),
+    "consolidated": ("✓", "$accent", N_("learned: no longer in the prompt")),
     "dropped": ("○", "$quiet", "off"),
 }
 _RUNS = {"done": "", "failed": "failed", "stopped": "stopped", "paused": "paused", "dropped": "dropped"}
-_LEARNED_FROM = "learned from"
+_LEARNED_FROM = N_("learned from")
 
 
 class LearningView(Screen[None]):
@@ -90,9 +92,9 @@ class LearningView(Screen[None]):
         yield Static(id="learned-tabs")
         with Grid(id="learned"):
             yield ScorePanel()
-            yield RowList(id="hints", empty="No hints. a adds one: a wish that stands in every prompt.")
-            yield RowList(id="runs", empty="No training run yet. F5 starts one when there is something to learn.")
-            yield RowList(id="adapters", empty="Only the base model. A training run makes an adapter.")
+            yield RowList(id="hints", empty=_("No hints. a adds one: a wish that stands in every prompt."))
+            yield RowList(id="runs", empty=_("No training run yet. F5 starts one when there is something to learn."))
+            yield RowList(id="adapters", empty=_("Only the base model. A training run makes an adapter."))
         with Foot():
             yield Footer(compact=True, show_command_palette=False)
 
@@ -120,7 +122,7 @@ class LearningView(Screen[None]):
         self.query_one(ScorePanel).fill(scored)
         self._list("hints").fill([self._hint_row(hint) for hint in hints])
         self._list("runs").fill([self._run_row(run) for run in runs])
-        base = Content.assemble(_dot(not self._in_use), "base model", ("  as it came", "$quiet"))
+        base = Content.assemble(_dot(not self._in_use), _("base model"), ("  " + _("as it came"), "$quiet"))
         rows = [self._adapter_row(record) for record in adapters]
         self._list("adapters").fill([*rows, ("0", base)] if rows else [])
 
@@ -135,16 +137,18 @@ class LearningView(Screen[None]):
         return self.query_one(f"#{name}", RowList)
 
     def _head(self, status: LearnStatus) -> Content:
-        parts = [Content.styled("What it learned", "bold $primary")]
+        parts = [Content.styled(_("What it learned"), "bold $primary")]
         parts.append(
             Content.styled(
-                "learning on" if status.enabled else "learning off", "$success" if status.enabled else "$quiet"
+                _("learning on") if status.enabled else _("learning off"), "$success" if status.enabled else "$quiet"
             )
         )
-        parts.append(Content(f"adapter {status.adapter} in use" if status.adapter else "base model in use"))
-        parts.append(Content(f"{count(status.lessons, 'correction')} waiting"))
+        parts.append(
+            Content(_("adapter {adapter} in use", adapter=status.adapter) if status.adapter else _("base model in use"))
+        )
+        parts.append(Content(_("{lessons} waiting", lessons=count(status.lessons, "correction"))))
         if status.waiting:
-            parts.append(Content(f"{count(status.waiting, 'reply', 'replies')} not judged yet"))
+            parts.append(Content(_("{waiting} not judged yet", waiting=count(status.waiting, "reply", "replies"))))
         run = status.run
         if run is not None and run.state == "running":
             parts.append(Content.styled(f"{one_line(run.phase)} {bar(run.progress)} {run.progress:.0%}", "$accent"))
@@ -152,8 +156,8 @@ class LearningView(Screen[None]):
 
     def _hint_row(self, hint: Hint) -> Row:
         mark, style, note = _HINTS.get(hint.state, ("?", "$quiet", hint.state))
-        used = f"in {count(hint.uses, 'prompt')}" if hint.uses else "not used yet"
-        scope = " · this chat only" if hint.scope == "chat" else ""
+        used = _("in {uses}", uses=count(hint.uses, "prompt")) if hint.uses else _("not used yet")
+        scope = " " + _("· this chat only") if hint.scope == "chat" else ""
         return str(hint.id), Content.assemble(
             (f"{mark} ", style), one_line(hint.text), (f"  {note or used}{scope}", "$quiet")
         )
@@ -176,15 +180,17 @@ class LearningView(Screen[None]):
     def _adapter_row(self, record: AdapterRecord) -> Row:
         made = f"{local_time(record.created_at):%d %b %H:%M}"
         state = (
-            "in use"
+            _("in use")
             if record.id == self._in_use
-            else {"rejected": "not taken by the gate", "retired": "used before"}.get(record.state, record.state)
+            else {"rejected": _("not taken by the gate"), "retired": _("used before")}.get(record.state, record.state)
         )
-        parent = f"from adapter {record.parent_id}" if record.parent_id else "from the base model"
+        parent = (
+            _("from adapter {parent_id}", parent_id=record.parent_id) if record.parent_id else _("from the base model")
+        )
         learned = f"{_LEARNED_FROM} {count(len(record.lineage), 'reply', 'replies')}"
         words = Content.assemble(
             _dot(record.id == self._in_use),
-            f"adapter {record.id}  ",
+            _("adapter {id}  ", id=record.id),
             (state, "$success" if record.id == self._in_use else "$quiet"),
         )
         return str(record.id), Content.assemble(words, (f"  {made} · {parent} · {learned}", "$quiet"))
@@ -242,7 +248,9 @@ class LearningView(Screen[None]):
             self.run_worker(self._edit_hint(hint))
 
     async def _edit_hint(self, hint: Hint) -> None:
-        text = await self.app.push_screen_wait(AskLine("The hint, as it is to stand in prompts", one_line(hint.text)))
+        text = await self.app.push_screen_wait(
+            AskLine(_("The hint, as it is to stand in prompts"), one_line(hint.text))
+        )
         if text and text != hint.text:
             await self._change(self._assistant.hints.edit, hint.id, text)
 
@@ -252,7 +260,7 @@ class LearningView(Screen[None]):
 
     async def _add_hint(self) -> None:
         text = await self.app.push_screen_wait(
-            AskLine("What do you wish for, in every chat?", "", "for example: at most two sentences, no lists")
+            AskLine(_("What do you wish for, in every chat?"), "", _("for example: at most two sentences, no lists"))
         )
         if text:
             self.action_panel("hints")
@@ -282,8 +290,8 @@ class LearningView(Screen[None]):
             self._say_in_use()
 
     def _say_in_use(self) -> None:
-        name = f"Adapter {self._in_use}" if self._in_use else "The base model"
-        self._claw.say(f"{name} is in use from your next message on.")
+        name = _("Adapter {in_use}", in_use=self._in_use) if self._in_use else _("The base model")
+        self._claw.say(_("{name} is in use from your next message on.", name=name))
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
@@ -302,15 +310,17 @@ class LearningView(Screen[None]):
                 self._show_report(runs[0] if runs else None)
             else:
                 self.app.push_screen(
-                    Report(f"Adapter {record.id}", one_line(record.reason), dict(record.metrics.get("gate") or {}))
+                    Report(
+                        _("Adapter {id}", id=record.id), one_line(record.reason), dict(record.metrics.get("gate") or {})
+                    )
                 )
 
     def _show_report(self, run: Run | None) -> None:
         if run is None:
-            self._claw.say("There is no report of it.")
+            self._claw.say(_("There is no report of it."))
             return
         reason = one_line(str(run.result.get("reason") or run.detail))
-        title = f"Run {run.id}, {local_time(run.started_at):%d %b %Y %H:%M}"
+        title = _("Run {id}, {started_at:%d %b %Y %H:%M}", id=run.id, started_at=local_time(run.started_at))
         self.app.push_screen(Report(title, reason, dict(run.result.get("gate") or {})))
 
     def action_learn_now(self) -> None:

@@ -12,6 +12,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from claw_local.language import _
+
 from ..report import examples, sentences
 from ..styles import LEARNED
 from ..text import excerpt
@@ -30,9 +32,9 @@ class Report(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog large report"):
-            yield Static(Content.assemble((self._title, "bold $primary"), ("   Esc closes", "$quiet")))
+            yield Static(Content.assemble((self._title, "bold $primary"), ("   " + _("Esc closes"), "$quiet")))
             with VerticalScroll():
-                yield Static(Content(self._reason or "It left no reason."), classes="reason")
+                yield Static(Content(self._reason or _("It left no reason.")), classes="reason")
                 lines = sentences(self._gate)
                 if lines:
                     yield Static(Content("\n").join(Content("· ") + line for line in lines), classes="figures")

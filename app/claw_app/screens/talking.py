@@ -11,6 +11,7 @@ from textual import on
 from textual.screen import Screen
 
 from claw_local.errors import ClawError
+from claw_local.language import _
 
 from ..talk import LiveReply
 from ..widgets.bubbles import Bubble, Question
@@ -57,7 +58,7 @@ class Talking(Screen[None]):
     @on(Composer.Sent)
     def _sent(self, event: Composer.Sent) -> None:
         if self.sending:
-            self.claw.say("The reply before this one is still being written. Esc stops it.")
+            self.claw.say(_("The reply before this one is still being written. Esc stops it."))
             return
         self.sending = True
         self.stop_naming()
@@ -118,7 +119,7 @@ class Talking(Screen[None]):
         self._live_bubble = bubble
 
     def _waiting_words(self) -> str:
-        return "reading" if self.claw.loaded else "loading the model; the reply begins when it is ready"
+        return "reading" if self.claw.loaded else _("loading the model; the reply begins when it is ready")
 
     async def _started(
         self, live: LiveReply, visit: int, origin: int | None, question: Question, bubble: Bubble
@@ -217,5 +218,10 @@ def _begin(assistant: Assistant, text: str, chat_id: int | None, chosen: Choices
 
 
 def _made(answer: Answer) -> str:
-    adapter = f"adapter {answer.adapter}" if answer.adapter else "base model"
-    return f"{answer.completion_tokens} tokens · {answer.total_s:.1f} s · {adapter}"
+    adapter = _("adapter {adapter}", adapter=answer.adapter) if answer.adapter else _("base model")
+    return _(
+        "{completion_tokens} tokens · {total_s:.1f} s · {adapter}",
+        completion_tokens=answer.completion_tokens,
+        total_s=answer.total_s,
+        adapter=adapter,
+    )

@@ -10,12 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from claw_local.language import N_, _
+
 if TYPE_CHECKING:
     from claw_local.signals.attached import Attachment
 
 LONG_CHARACTERS = 4000
 LONG_LINES = 60
-PASTED = "pasted text"
+PASTED = N_("pasted text")
 _SHOWN_NAME = 48
 
 
@@ -47,7 +49,7 @@ class Chips:
         while True:
             number += 1
             title = f"{shown or 'text'} {number}" if not name or name == PASTED or number > 1 else shown
-            label = f"[{title} · {len(text):,} characters]"
+            label = _("[{title} · {text:,} characters]", title=title, text=len(text))
             if self._chips.setdefault(label, chip) == chip:
                 return label
 

@@ -14,6 +14,8 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from claw_local.language import _
+
 from ..text import count, local_time
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ class ScorePanel(Vertical, can_focus=True):
         plt.xticks(numbers[::step])
         plt.ylim(-1.05, 1.05)
         plt.yticks([-1, 0, 1], ["bad", "so-so", "good"])
-        plt.xlabel("replies you reacted to; a line: another adapter")
+        plt.xlabel(_("replies you reacted to; a line: another adapter"))
         chart.refresh()
 
     def on_mount(self) -> None:
@@ -138,14 +140,19 @@ def in_words(scored: Sequence[Scored]) -> Content:
     """The last replies against those before them, in a sentence."""
     if not scored:
         return Content.styled(
-            "No reply has a mark yet. With learning on, what you say next judges the reply before; "
-            "Ctrl+G and Ctrl+B mark one yourself.",
+            _(
+                "No reply has a mark yet. With learning on, what you say next judges the reply before; "
+                "Ctrl+G and Ctrl+B mark one yourself."
+            ),
             "$quiet",
         )
     last, before = scored[-RECENT:], scored[-2 * RECENT : -RECENT]
-    words = [Content(f"Of the last {count(len(last), 'reply', 'replies')} you reacted to: "), *_tally(last)]
+    words = [
+        Content(_("Of the last {last} you reacted to: ", last=count(len(last), "reply", "replies"))),
+        *_tally(last),
+    ]
     if before:
-        words += [Content(f"\nOf the {len(before)} before: "), *_tally(before)]
+        words += [Content(_("\nOf the {before} before: ", before=len(before))), *_tally(before)]
     return Content("").join(words)
 
 

@@ -9,6 +9,8 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from claw_local.language import N_, _
+
 from ..text import count, one_line
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ Part = tuple[str, str]
 class StatusLine(Static):
     """Redraws itself when what it shows changes. A narrow terminal gets shorter words, not a line that is cut off."""
 
-    model: reactive[str] = reactive("starting …")
+    model: reactive[str] = reactive(N_("starting …"))
     trouble: reactive[bool] = reactive(False)
     state: reactive[LearnStatus | None] = reactive(None)
 
@@ -59,10 +61,10 @@ class StatusLine(Static):
         )
         if state.lessons:
             noun = f"{state.lessons:,}" if level >= _LESSONS else count(state.lessons, "correction")
-            parts.append((f"{noun} waiting", "$accent"))
+            parts.append((_("{noun} waiting", noun=noun), "$accent"))
         elif level < _NOTHING:
-            parts.append(("no corrections waiting", "$quiet"))
-        parts.append((f"adapter {state.adapter}" if state.adapter else "base model", "$quiet"))
+            parts.append((_("no corrections waiting"), "$quiet"))
+        parts.append((_("adapter {adapter}", adapter=state.adapter) if state.adapter else _("base model"), "$quiet"))
         if state.hints and level < _HINTS:
             parts.append((count(len(state.hints), "hint"), "$quiet"))
         return parts

@@ -8,6 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from claw_local.language import N_, _
+
 from ..text import clean, count, excerpt, one_line
 
 _STATES = {
@@ -15,7 +17,7 @@ _STATES = {
     "failed": ("✗", "$error", "failed"),
     "declined": ("–", "$warning", "declined"),
     "undone": ("↶", "$warning", "undone"),
-    "running": ("…", "$primary", "at work; Esc stops it"),
+    "running": ("…", "$primary", N_("at work; Esc stops it")),
 }
 
 
@@ -69,6 +71,8 @@ class ToolUse(Static, can_focus=True):
         ]
         if focused:
             lines = count(len(self.raw.splitlines()), "line")
-            parts.append(Content.styled(f"Enter {'folds it' if self.open else f'shows {lines}'}", "$secondary"))
+            parts.append(
+                Content.styled(_("Enter {value}", value="folds it" if self.open else f"shows {lines}"), "$secondary")
+            )
         head = Content(" ").join(parts)
         return Content("\n").join([head, Content.styled(excerpt(self.raw), "$quiet")]) if self.open else head

@@ -19,6 +19,8 @@ from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 from textual.widgets import Static
 
+from claw_local.language import _
+
 from ..text import count
 from .bubbles import Bubble, Notice, Question
 from .messages import drawn_message, tell
@@ -214,7 +216,7 @@ class Transcript(VerticalScroll, can_focus=False):
     def _count(self) -> None:
         for name, mark, number in (("earlier", "▲", self._earlier()), ("later", "▼", self._later())):
             line = self.query_one(f"#{name}", Static)
-            line.update(f"{mark} {count(number, f'{name} message')}")
+            line.update(f"{mark} {count(number, _('{name} message', name=name))}")
             line.display = number > 0
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

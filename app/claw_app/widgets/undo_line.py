@@ -7,6 +7,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from claw_local.language import _
+
 from ..text import one_line
 
 
@@ -24,7 +26,9 @@ class UndoLine(Static):
         """Say that this chat was deleted; an empty title hides the line."""
         self.display = bool(title)
         self.update(
-            Content.assemble(("Deleted ", "$quiet"), f"“{one_line(title)}”", ("   Ctrl+Z undoes", "bold $secondary"))
+            Content.assemble(
+                (_("Deleted") + " ", "$quiet"), f"“{one_line(title)}”", ("   " + _("Ctrl+Z undoes"), "bold $secondary")
+            )
         )
 
     def on_click(self, event: events.Click) -> None:

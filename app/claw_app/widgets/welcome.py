@@ -13,6 +13,8 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from claw_local.language import N_, _
+
 from ..text import one_line
 
 if TYPE_CHECKING:
@@ -22,15 +24,15 @@ if TYPE_CHECKING:
 LISTED = 6
 """Most models of a kind that are offered here; `claw-local models list` shows all."""
 _WHERE = {
-    "embedded": "comes with claw-local",
-    "models": "in the models folder",
-    "named": "named in the settings",
-    "ollama-files": "a file of Ollama's",
-    "ollama": "served by Ollama",
-    "lm-studio": "of LM Studio",
-    "huggingface": "in the Hugging Face cache",
-    "openai": "served here",
-    "llama.cpp": "in llama.cpp's cache",
+    "embedded": N_("comes with claw-local"),
+    "models": N_("in the models folder"),
+    "named": N_("named in the settings"),
+    "ollama-files": N_("a file of Ollama's"),
+    "ollama": N_("served by Ollama"),
+    "lm-studio": N_("of LM Studio"),
+    "huggingface": N_("in the Hugging Face cache"),
+    "openai": N_("served here"),
+    "llama.cpp": N_("in llama.cpp's cache"),
 }
 
 
@@ -87,15 +89,15 @@ class Welcome(Vertical):
     @staticmethod
     def _four_lines(learning: bool, home: str) -> list[Content]:
         state = (
-            ("Learning is on: what you say about a reply teaches it.  ", "Ctrl+L turns it off.")
+            (_("Learning is on: what you say about a reply teaches it.") + "  ", _("Ctrl+L turns it off."))
             if learning
-            else ("Learning is off: nothing you say trains it.  ", "Ctrl+L turns it on.")
+            else (_("Learning is off: nothing you say trains it.") + "  ", _("Ctrl+L turns it on."))
         )
         return [
-            Content.assemble(("claw-local", "bold $primary"), " is an assistant that lives on this machine."),
-            Content.assemble("Say what you like and dislike about its replies, and it becomes yours."),
+            Content.assemble(("claw-local", "bold $primary"), " " + _("is an assistant that lives on this machine.")),
+            Content.assemble(_("Say what you like and dislike about its replies, and it becomes yours.")),
             Content.assemble(state[0], (state[1], "bold")),
-            Content.assemble("Nothing leaves this machine. Everything is kept in ", (home, "$secondary")),
+            Content.assemble(_("Nothing leaves this machine. Everything is kept in") + " ", (home, "$secondary")),
         ]
 
     # The first steps
@@ -113,12 +115,12 @@ class Welcome(Vertical):
         models.display = False
         await self.mount(
             Vertical(
-                Static("Which model answers", classes="heading"),
-                Static(Content.styled("looking for models on this machine …", "$quiet"), id="welcome-note"),
+                Static(_("Which model answers"), classes="heading"),
+                Static(Content.styled(_("looking for models on this machine …"), "$quiet"), id="welcome-note"),
                 models,
                 Static(_learning(learning, home), classes="learning"),
                 Static(
-                    "Just type to begin. Tab goes to the models, F1 shows all keys, Esc hides this.", classes="more"
+                    _("Just type to begin. Tab goes to the models, F1 shows all keys, Esc hides this."), classes="more"
                 ),
                 id="first-steps",
             )
@@ -140,11 +142,11 @@ class Welcome(Vertical):
         listed.set_options([Option(_model_line(model)) for model in self._models])
         listed.display = bool(self._models)
         if any(model.in_use for model in here):
-            self.note("Enter takes another one; you can change it at any time.")
+            self.note(_("Enter takes another one; you can change it at any time."))
         elif here:
-            self.note("None is in use yet: Tab goes to the list, Enter takes one.")
+            self.note(_("None is in use yet: Tab goes to the list, Enter takes one."))
         else:
-            self.note("There is none yet: Tab goes to the list, Enter fetches one.")
+            self.note(_("There is none yet: Tab goes to the list, Enter fetches one."))
 
     def note(self, words: str, *, style: str = "$quiet") -> None:
         """Say how it stands with the models."""
@@ -156,16 +158,19 @@ class Welcome(Vertical):
         self.post_message(self.ModelChosen(self._models[event.option_index]))
 
 
-_GREETING = "A new chat. Type below to begin."
+_GREETING = N_("A new chat. Type below to begin.")
 
 
 def _learning(on: bool, home: str) -> Content:
     return Content.assemble(
-        (f"Learning is {'on' if on else 'off'}\n", "bold $secondary"),
-        "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your next "
-        "message. F5 trains a small adapter on these; one that does worse is not used. "
-        f"Lessons, hints and adapters stay in {home}. Ctrl+T shows them all; there you switch a hint off or take an "
-        "adapter back, and deleting a chat takes its lessons with it.",
+        (_("Learning is {value}\n", value="on" if on else "off"), "bold $secondary"),
+        _(
+            "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your next "
+            "message. F5 trains a small adapter on these; one that does worse is not used. "
+            "Lessons, hints and adapters stay in {home}. Ctrl+T shows them all; there you switch a hint off or take an "
+            "adapter back, and deleting a chat takes its lessons with it.",
+            home=home,
+        ),
     )
 
 
@@ -173,7 +178,9 @@ def _model_line(model: FoundModel | Recommended) -> Content:
     size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
     if hasattr(model, "repo"):
         why = one_line(cast("Recommended", model).why)
-        return Content.assemble(("↓ ", "$accent"), one_line(model.name), (f"  {size} to fetch · {why}", "$quiet"))
+        return Content.assemble(
+            ("↓ ", "$accent"), one_line(model.name), (_("  {size} to fetch · {why}", size=size, why=why), "$quiet")
+        )
     details = " · ".join(part for part in (model.quantisation, size, _WHERE.get(model.source, "")) if part)
     mark = ("● ", "$success") if model.in_use else ("○ ", "$quiet")
     return Content.assemble(mark, one_line(model.name), (f"  {details}", "$quiet"))
