@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gettext import NullTranslations
 
+    from .paths import Paths
+
 LANGUAGES = {
     "en": "English",
     "zh": "中文",
@@ -39,13 +41,13 @@ def N_(message: str) -> str:
     return message
 
 
-def _(message: str, **values: object) -> str:
+def _(message: str, /, **values: object) -> str:
     """A text in the language in use, with these values put into its `{names}`."""
     said = _words.gettext(message) if _words is not None and message else message
     return said.format(**values) if values else said
 
 
-def ngettext(one: str, many: str, count: int, **values: object) -> str:
+def ngettext(one: str, many: str, count: int, /, **values: object) -> str:
     """A text that speaks of `count` things, in the form that this number takes; `{number}` in it is the number."""
     if _words is not None:
         said = _words.ngettext(one, many, count)
@@ -72,6 +74,13 @@ def use(code: str) -> None:
         import gettext
 
         _words = gettext.translation(DOMAIN, LOCALE, [_code])
+
+
+def begin(paths: Paths) -> None:
+    """Speak the language that the setting app.language names, or the system's. Reads nothing else."""
+    from .glimpse import glimpse
+
+    use(choose(str(glimpse(paths, "app", "language") or "auto").strip().lower()))
 
 
 def choose(setting: str, environment: Mapping[str, str] = os.environ) -> str:

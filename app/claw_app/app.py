@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
 from textual.app import App, SystemCommand
+from textual.command import CommandPalette
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 
 from claw_local.errors import ClawError
-from claw_local.language import _
+from claw_local.language import N_, _
 
 from .background import Background
 from .screens.by_itself import Watch
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _TWICE_S = 2.0
 _TIDY_S = 0.5
+
+TEXTUALS_OWN = {
+    N_("Theme"): N_("Change the colours"),
+    N_("Screenshot"): N_("Save a picture of the screen (SVG)"),
+}
+"""What the palette has from Textual, and what it does."""
 
 
 class ClawApp(App[None]):
@@ -186,9 +194,9 @@ class ClawApp(App[None]):
         if self.debug_errors:
             raise error
         return _(
-            "Something unexpected went wrong ({name}: {error}). What you typed is kept. "
+            "Something unexpected went wrong ({kind}: {error}). What you typed is kept. "
             "Try again; if it happens again, start with --debug and report what it prints.",
-            name=type(error).__name__,
+            kind=type(error).__name__,
             error=error,
         )
 
@@ -209,7 +217,7 @@ class ClawApp(App[None]):
 
         for command in COMMANDS:
             yield SystemCommand(
-                command.title, command.help, partial(self.call_later, self.main.run_action, command.action)
+                _(command.title), _(command.help), partial(self.call_later, self.main.run_action, command.action)
             )
         for chat_id, title in self.main.chats.titles():
             yield SystemCommand(
@@ -219,8 +227,17 @@ class ClawApp(App[None]):
                 discover=False,
             )
         for own in super().get_system_commands(screen):
-            if own.title in ("Theme", "Screenshot"):
-                yield own
+            if own.title in TEXTUALS_OWN:
+                yield own._replace(title=_(own.title), help=_(TEXTUALS_OWN[own.title]))
+
+    def action_command_palette(self) -> None:
+        """Ctrl+P: everything, by name."""
+        if not CommandPalette.is_open(self):
+            self.push_screen(CommandPalette(placeholder=_("Search for a command …"), id="--command-palette"))
+
+    def search_themes(self) -> None:
+        """Choose the colours from a list."""
+        self.push_screen(CommandPalette(providers=[ThemeProvider], placeholder=_("Search for a theme …")))
 
     def action_help(self) -> None:
         """Show all keys."""

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from claw_local.errors import UsageError
-from claw_local.language import _
+from claw_local.language import _, ngettext
 from claw_local.signals.attached import Attachment, split
 
 from .text import clean, one_line
@@ -52,7 +52,7 @@ def folded(message: str) -> str:
     shown = [
         part.strip("\n")
         if isinstance(part, str)
-        else _("▤ {name} · {text:,} characters", name=part.name, text=len(part.text))
+        else f"▤ {part.name} · " + ngettext("{number} character", "{number} characters", len(part.text))
         for part in parts
     ]
     return "\n".join(shown)

@@ -199,7 +199,7 @@ class _Page:
         language = named[0].lower() if named else ""
         room = self._room
         link = Style.from_meta({"@click": f"copy_code({self._number})"})
-        head = Content.assemble((f" {self._number}", "$secondary"), f" {language}".rstrip(), "  ", ("copy", link))
+        head = Content.assemble((f" {self._number}", "$secondary"), f" {language}".rstrip(), "  ", (_("copy"), link))
         self._line(_on(head.stylize_before("$quiet"), room, "$panel"))
         code = token.content.rstrip("\n").expandtabs(_TAB)
         # Without a language nothing is guessed: guessing tries hundreds of lexers at every new piece.
@@ -276,7 +276,9 @@ def inline(token: Token) -> Content:
         "hardbreak": lambda _: add("\n"),
         "softbreak": lambda _: add(" "),
         "code_inline": lambda child: add(child.content, _CODE_STYLE),
-        "image": lambda child: add(_("[image: {value}]", value=child.content or "no description"), "$quiet"),
+        "image": lambda child: add(
+            _("[image: {description}]", description=child.content or _("no description")), "$quiet"
+        ),
     }
     for child in token.children or ():
         if child.type in adding:

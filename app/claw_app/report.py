@@ -7,9 +7,9 @@ from typing import Any
 
 from textual.content import Content
 
-from claw_local.language import N_, _
+from claw_local.language import N_, _, ngettext
 
-from .text import clean, count, one_line
+from .text import clean, one_line
 
 GAINS = {
     "checks": N_("Keeping your wishes by itself"),
@@ -29,15 +29,18 @@ _UNKNOWN = float("inf")
 
 def verdict(result: Mapping[str, Any]) -> str:
     """How a run ended, in one word."""
-    return "taken" if result.get("accepted") else _("not taken")
+    return _("taken") if result.get("accepted") else _("not taken")
 
 
 def work(result: Mapping[str, Any]) -> str:
     """What a run did: steps, samples, time."""
     seconds = float(result.get("seconds") or 0.0)
-    time = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    steps, samples = (int(result.get(name) or 0) for name in ("steps", "samples"))
-    return _("{steps} on {samples} in {time}", steps=count(steps, "step"), samples=count(samples, "sample"), time=time)
+    return _(
+        "{steps} on {samples} in {time}",
+        steps=ngettext("{number} step", "{number} steps", int(result.get("steps") or 0)),
+        samples=ngettext("{number} sample", "{number} samples", int(result.get("samples") or 0)),
+        time=f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min",
+    )
 
 
 def sentences(gate: Mapping[str, Any]) -> list[Content]:
@@ -47,23 +50,24 @@ def sentences(gate: Mapping[str, Any]) -> list[Content]:
         own = int(gate.get("held_out") or 0)
         lines.append(
             Content(
-                _(
-                    "Tried on {probes}, {own} of them yours that it never trained on.",
-                    probes=count(int(gate["probes"]), "question"),
+                ngettext(
+                    "Tried on {number} question, {own} of them yours that it never trained on.",
+                    "Tried on {number} questions, {own} of them yours that it never trained on.",
+                    int(gate["probes"]),
                     own=own,
                 )
             )
         )
     for name, gain in dict(gate.get("gains") or {}).items():
-        lines.append(_gain(GAINS.get(str(name), str(name)), gain, _plainly(str(name), gate)))
+        lines.append(_gain(_(GAINS.get(str(name), str(name))), gain, _plainly(str(name), gate)))
     before, after = dict(gate.get("before") or {}), dict(gate.get("after") or {})
     if "words" in before and "words" in after:
         lines.append(
             Content(
                 _(
-                    "Answers have {words:.0f} words on average; {words2:.0f} before.",
-                    words=after["words"],
-                    words2=before["words"],
+                    "Answers have {after:.0f} words on average; {before:.0f} before.",
+                    after=after["words"],
+                    before=before["words"],
                 )
             )
         )
@@ -71,7 +75,12 @@ def sentences(gate: Mapping[str, Any]) -> list[Content]:
         if name in before and name in after:
             lines.append(
                 Content(
-                    _("{words}: {after:.0%}; {before:.0%} before.", words=words, after=after[name], before=before[name])
+                    _(
+                        "{words}: {after:.0%}; {before:.0%} before.",
+                        words=_(words),
+                        after=after[name],
+                        before=before[name],
+                    )
                 )
             )
     guard = dict(gate.get("guard") or {})
@@ -80,10 +89,10 @@ def sentences(gate: Mapping[str, Any]) -> list[Content]:
             lines.append(
                 Content(
                     _(
-                        "{words}: {guard:.0%}; {guard2:.0%} before.",
-                        words=words,
-                        guard=guard[f"{name}_after"],
-                        guard2=guard.get(f"{name}_before", 0),
+                        "{words}: {after:.0%}; {before:.0%} before.",
+                        words=_(words),
+                        after=guard[f"{name}_after"],
+                        before=guard.get(f"{name}_before", 0),
                     )
                 )
             )
@@ -93,17 +102,19 @@ def sentences(gate: Mapping[str, Any]) -> list[Content]:
 def _gain(name: str, gain: Mapping[str, Any], plainly: str) -> Content:
     mean, low, high = (_number(gain.get(key)) for key in ("mean", "low", "high"))
     word, style = (
-        ("better", "$success") if low > 0 else ("worse", "$error") if high < 0 else (_("no clear difference"), "$quiet")
+        (_("better"), "$success")
+        if low > 0
+        else (_("worse"), "$error")
+        if high < 0
+        else (_("no clear difference"), "$quiet")
     )
-    on = count(int(gain.get("count") or 0), "question")
+    on = ngettext("on {number} question", "on {number} questions", int(gain.get("count") or 0))
     if plainly:
-        return Content.assemble(
-            f"{name}: ", (word, f"bold {style}"), _(", {plainly} (on {on}).", plainly=plainly, on=on)
-        )
+        return Content.assemble(f"{name}: ", (word, f"bold {style}"), _(", {plainly} ({on}).", plainly=plainly, on=on))
     known = abs(low) != _UNKNOWN and abs(high) != _UNKNOWN
     surely = _(", very likely between {low:+.2f} and {high:+.2f}", low=low, high=high) if known else ""
     return Content.assemble(
-        f"{name}: ", (word, f"bold {style}"), _(" ({mean:+.2f}{surely}, on {on}).", mean=mean, surely=surely, on=on)
+        f"{name}: ", (word, f"bold {style}"), " " + _("({mean:+.2f}{surely}, {on}).", mean=mean, surely=surely, on=on)
     )
 
 

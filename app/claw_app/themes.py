@@ -6,7 +6,6 @@ high contrast by at least 7 to 1.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,14 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from claw_local.language import N_, _
+from claw_local.glimpse import glimpse
+from claw_local.language import _
 
 if TYPE_CHECKING:
     from textual.app import App
 
     from claw_local.paths import Paths
 
-VARIABLE = N_("CLAW_LOCAL_APP__THEME")
 _COLOURS = (
     *("primary", "secondary", "accent", "foreground", "background", "surface", "panel", "boost"),
     *("success", "warning", "error"),
@@ -137,7 +136,8 @@ class Look:
         self.problems: list[str] = []
         if paths is not None:
             self._read_own(paths.themes)
-        self.chosen = (_chosen(paths) if paths is not None else "") or DARK.name
+        chosen = glimpse(paths, "app", "theme") if paths is not None else ""
+        self.chosen = chosen if chosen and isinstance(chosen, str) else DARK.name
 
     def dress(self, app: App[Any]) -> None:
         """Make the themes known to an app and put the chosen one on."""
@@ -190,7 +190,7 @@ def own_theme(name: str, content: Mapping[str, Any]) -> Theme:
     for key, colour in values.items():
         if key not in _COLOURS:
             raise ValueError(
-                _("there is no colour called {key}; there are {value}", key=key, value=", ".join(_COLOURS))
+                _("there is no colour called {key}; there are {names}", key=key, names=", ".join(_COLOURS))
             )
         _parsed(key, colour)
     if "quiet" in variables:
@@ -212,15 +212,3 @@ def _parsed(key: str, colour: object) -> Color:
         raise ValueError(
             _("{key} is not a colour: {colour!r}; write it like #e8835f", key=key, colour=colour)
         ) from error
-
-
-def _chosen(paths: Paths) -> str:
-    """The setting app.theme, read without the settings' machinery; what is wrong with the file is said elsewhere."""
-    for name, value in os.environ.items():
-        if name.upper() == VARIABLE:
-            return value
-    try:
-        chosen = tomllib.loads(paths.settings.read_text("utf-8")).get("app", {}).get("theme", "")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError):
-        return ""
-    return chosen if isinstance(chosen, str) else ""

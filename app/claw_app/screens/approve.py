@@ -51,7 +51,7 @@ class Approve(ModalScreen[Answer]):
         self._since = time.monotonic()
 
     def compose(self) -> ComposeResult:
-        where = _("   in the chat “{chat}”", chat=one_line(self._chat)) if self._chat else ""
+        where = "   " + _("in the chat “{chat}”", chat=one_line(self._chat)) if self._chat else ""
         always = (
             _("this very command, always in this chat")
             if self._prepared.call.name == "run"

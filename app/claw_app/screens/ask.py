@@ -23,7 +23,7 @@ class Confirm(ModalScreen[bool]):
         Binding("left,right", "app.focus_next", "Other button", show=False),
     ]
 
-    def __init__(self, question: str, yes: str, no: str = "Keep") -> None:
+    def __init__(self, question: str, yes: str, no: str) -> None:
         super().__init__()
         self._question, self._yes, self._no = question, yes, no
 

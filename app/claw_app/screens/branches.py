@@ -72,7 +72,7 @@ class BranchActions(Screen[None]):
         if len(shown.versions) < 2:
             self.claw.say(_("There is one version only. r asks again; e says it otherwise."))
         elif self.sending:
-            self.claw.say(ONE_AT_A_TIME)
+            self.claw.say(_(ONE_AT_A_TIME))
         elif 0 <= place < len(shown.versions):
             await self._show_version(shown.versions[place])
 
@@ -97,7 +97,7 @@ class BranchActions(Screen[None]):
         if bubble is None:
             return
         if self.sending:
-            self.claw.say(ONE_AT_A_TIME)
+            self.claw.say(_(ONE_AT_A_TIME))
             return
         assistant, message_id = await self.claw.assistant(), bubble.message_id
         self._branch_off(bubble, None, lambda: assistant.regenerate(message_id), "")
@@ -163,7 +163,7 @@ class BranchActions(Screen[None]):
         if message is None or not message.message_id:
             return
         if self.sending:
-            self.claw.say(ONE_AT_A_TIME)
+            self.claw.say(_(ONE_AT_A_TIME))
         elif self.query(Editor):
             self.query_one(Editor).focus()
         elif isinstance(message, Question):
@@ -210,7 +210,7 @@ class BranchActions(Screen[None]):
 
     async def _ask_otherwise(self, question: Question, text: str) -> None:
         if self.sending:
-            self.claw.say(ONE_AT_A_TIME)
+            self.claw.say(_(ONE_AT_A_TIME))
             return
         assistant: Assistant = await self.claw.assistant()
         message_id = question.message_id

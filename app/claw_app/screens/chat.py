@@ -12,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.lazy import Lazy
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Input, TextArea
 
@@ -38,6 +37,7 @@ from .compare import CompareActions
 from .drafts import Drafts
 from .first_start import FirstStart
 from .incognito import INCOGNITO, IncognitoActions
+from .keys import Keyed
 from .learning import LearningActions
 from .replies import ReplyActions
 from .talking import Talking
@@ -73,7 +73,7 @@ class ChatScreen(
     TypingActions,
     FirstStart,
     IncognitoActions,
-    Screen[None],
+    Keyed[None],
 ):
     """One open chat, the list of the others, and a field to type in."""
 
@@ -234,7 +234,7 @@ class ChatScreen(
             return
         if self.incognito:
             await self.transcript.clear()
-            await self.transcript.note(INCOGNITO)
+            await self.transcript.note(_(INCOGNITO))
         else:
             first = not self.chats.titles()
             await self.transcript.welcome(first=first, learning=learning, home=str(assistant.paths.data))
@@ -247,7 +247,7 @@ class ChatScreen(
             await self.claw.quick(assistant.show_version, message_id)
             await self.claw.quick(branch.refresh)
             if branch.place(message_id) is not None:
-                self.claw.say(ELSEWHERE, timeout=8)
+                self.claw.say(_(ELSEWHERE), timeout=8)
         if branch is None or visit != self._visit:
             return
         await self.transcript.show(branch, at=message_id)

@@ -93,10 +93,10 @@ class ChatSettings(ModalScreen["Choices | None"]):
                         placeholder=_("empty: the model's own"),
                     )
                 with Grid(id="sampling"):
-                    for name, (label, _) in FIELDS.items():
+                    for name, (label, __) in FIELDS.items():
                         value = self._now.sampling.get(name)
                         with Horizontal(classes="row"):
-                            yield Label(label)
+                            yield Label(_(label))
                             yield Input(
                                 "" if value is None else f"{value:g}",
                                 placeholder=f"{getattr(defaults, name):g}",
@@ -109,9 +109,9 @@ class ChatSettings(ModalScreen["Choices | None"]):
                 with Horizontal(classes="row"):
                     yield Label(_("May teach"))
                     yield Switch(self._now.learn and not self._incognito, animate=False, disabled=self._incognito)
-                    yield Static(_NEVER if self._incognito else _TEACHES, classes="range")
+                    yield Static(_(_NEVER if self._incognito else _TEACHES), classes="range")
             yield Static("", id="settings-help")
-            yield Static(_KEYS, classes="dialog-keys")
+            yield Static(_(_KEYS), classes="dialog-keys")
 
     async def on_mount(self) -> None:
         self.query_one(Select).focus()
@@ -120,7 +120,7 @@ class ChatSettings(ModalScreen["Choices | None"]):
     def _models(self, found: tuple[tuple[str, str], ...] = ()) -> Iterator[tuple[str, str]]:
         """(what is shown, what is chosen) of each model to choose from, the one in use now among them."""
         yield _("As the settings say"), ""
-        if self._now.model and self._now.model not in (value for _, value in found):
+        if self._now.model and self._now.model not in (value for __, value in found):
             yield one_line(self._now.model), self._now.model
         yield from found
 
@@ -157,7 +157,7 @@ class ChatSettings(ModalScreen["Choices | None"]):
         problem = self._problem(name, number.value)
         number.set_class(bool(problem), "-wrong")
         if number is self.focused:
-            self._help(problem or FIELDS[name][1], "$error" if problem else "$quiet")
+            self._help(problem or _(FIELDS[name][1]), "$error" if problem else "$quiet")
 
     @staticmethod
     def _problem(name: str, text: str) -> str:
@@ -165,9 +165,9 @@ class ChatSettings(ModalScreen["Choices | None"]):
             number(name, text)
         except ValueError:
             return _(
-                "{fields} is {name}; leave it empty for what the settings say.",
-                fields=FIELDS[name][0],
-                name=allowed(name),
+                "{field} is {range}; leave it empty for what the settings say.",
+                field=_(FIELDS[name][0]),
+                range=allowed(name),
             )
         return ""
 
@@ -211,8 +211,8 @@ def allowed(name: str) -> str:
         for limit in ("ge", "gt", "le", "lt")
         if hasattr(rule, limit)
     }
-    low = _("over {gt:g}", gt=limits["gt"]) if "gt" in limits else f"{limits.get('ge', 0):g}"
-    return _("{low} to {le:g}", low=low, le=limits["le"]) if "le" in limits else _("{low} or more", low=low)
+    low = _("over {low:g}", low=limits["gt"]) if "gt" in limits else f"{limits.get('ge', 0):g}"
+    return _("{low} to {high:g}", low=low, high=limits["le"]) if "le" in limits else _("{low} or more", low=low)
 
 
 def _described(model: Any) -> str:

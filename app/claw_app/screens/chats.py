@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from ..widgets.composer import Composer
     from .chat_settings import Choices
 
-EMPTY = N_("This chat is still empty: there is nothing to {} yet.")
+EMPTY = N_("This chat is still empty: there is nothing to {what} yet.")
+_WHAT = {
+    "rename": N_("rename"),
+    "delete": N_("delete"),
+    "archive": N_("archive"),
+    "duplicate": N_("duplicate"),
+    "export": N_("export"),
+}
+"""What can be done with a chat, as it stands in these sentences."""
 
 
 class ChatActions(Screen[None]):
@@ -58,11 +66,14 @@ class ChatActions(Screen[None]):
             return chat_id
         if self.incognito:
             self.claw.say(
-                _("This chat is incognito: there is nothing to {what}. It is gone when you leave it.", what=what)
+                _(
+                    "This chat is incognito: there is nothing to {what}. It is gone when you leave it.",
+                    what=_(_WHAT[what]),
+                )
             )
             return None
         if self.chat_id is None:
-            self.claw.say(EMPTY.format(what))
+            self.claw.say(_(EMPTY, what=_(_WHAT[what])))
         return self.chat_id
 
     # The list
@@ -235,7 +246,7 @@ class ChatActions(Screen[None]):
         home = self.claw.opened
         gone, self.deleted = self.deleted, []
         if home is not None:
-            for chat_id, _ in gone:
+            for chat_id, __ in gone:
                 await self.claw.quick(home.history.delete_for_good, chat_id)
 
     # Settings

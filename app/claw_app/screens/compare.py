@@ -19,6 +19,7 @@ from ..talk import LiveReply
 from ..text import clean, excerpt, one_line
 from ..widgets.bubbles import Bubble
 from ..widgets.foot import Foot
+from .keys import Keyed
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant, Reply
@@ -82,15 +83,15 @@ def _mine(assistant: Assistant) -> list[AdapterRecord]:
     return sorted(found, key=lambda record: (record.state != "active", -record.id))
 
 
-class CompareScreen(Screen[int | None]):
+class CompareScreen(Keyed["int | None"]):
     """Gives the chat the question was asked in, or None if nothing was asked."""
 
     CSS_PATH = LEARNED
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Stop or leave", key_display="Esc"),
-        Binding("left,1", "vote(0)", "Left is better", key_display="←"),
-        Binding("down,0,t", "vote(2)", "Neither", key_display="↓"),
-        Binding("right,2", "vote(1)", "Right is better", key_display="→"),
+        Binding("escape", "leave", N_("Stop or leave"), key_display="Esc"),
+        Binding("left,1", "vote(0)", N_("Left is better"), key_display="←"),
+        Binding("down,0,t", "vote(2)", N_("Neither"), key_display="↓"),
+        Binding("right,2", "vote(1)", N_("Right is better"), key_display="→"),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-stacked"), (90, "-beside")]  # noqa: RUF012
     AUTO_FOCUS = "#question"
@@ -125,7 +126,7 @@ class CompareScreen(Screen[int | None]):
         with Horizontal(id="beside"):
             for number, side in enumerate(SIDES):
                 with VerticalScroll(id=f"side-{number}", classes="side") as box:
-                    box.border_title = side
+                    box.border_title = _(side)
                     # As tall as the side: an anchored container puts shorter content at its bottom.
                     yield Vertical(classes="page")
         yield Static(_("Enter asks. The first answer comes on one side, then the second on the other."), id="say")
@@ -136,10 +137,11 @@ class CompareScreen(Screen[int | None]):
     def _called(adapter_id: int, state: str) -> str:
         if not adapter_id:
             return _("the base model")
-        return _("adapter {adapter_id}", adapter_id=adapter_id) + {
-            "active": _(", in use"),
-            "rejected": _(", not taken"),
-        }.get(state, "")
+        if state == "active":
+            return _("adapter {id}, in use", id=adapter_id)
+        if state == "rejected":
+            return _("adapter {id}, not taken", id=adapter_id)
+        return _("adapter {id}", id=adapter_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Votes only when both answers are there."""
@@ -190,8 +192,8 @@ class CompareScreen(Screen[int | None]):
         await box.query_one(".page").mount(bubble)
         box.anchor()
         bubble.can_focus = False
-        bubble.wait_for("reading")
-        self._say(_("{sides} answers …   Esc stops", sides=SIDES[number]))
+        bubble.wait_for(_("reading"))
+        self._say(_("{side} answers …   Esc stops", side=_(SIDES[number])))
         live = self._live = LiveReply("", lambda: reply, self._claw.background)
         ended = False
         while not ended:
@@ -235,12 +237,11 @@ class CompareScreen(Screen[int | None]):
             return
         for number, reply in enumerate(self._pair):
             name, box = self._called(reply.answer.adapter, ""), self.query_one(f"#side-{number}")
-            box.border_title = f"{SIDES[number]}: {name}"
+            box.border_title = f"{_(SIDES[number])}: {name}"
             box.set_class(reply.message_id == winner, "-winner")
         better = self._called(self._pair[side].answer.adapter, "") if winner else ""
-        counts = _("The vote counts like a thumb on both.")
         self._say(
-            _("You preferred {better}. {counts}  Esc goes back", better=better, counts=counts)
+            _("You preferred {better}. The vote counts like a thumb on both.  Esc goes back", better=better)
             if winner
             else _("A tie: it counts for neither.  Esc goes back")
         )

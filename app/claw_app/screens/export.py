@@ -14,10 +14,9 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, RadioButton, RadioSet, Static
 
-from claw_local.language import N_, _
+from claw_local.language import N_, _, ngettext
 
 from ..styles import OVER
-from ..text import count
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -54,7 +53,7 @@ class Export(ModalScreen["str | None"]):
             yield Static(Content.styled(_("Write to a file"), "bold"))
             with RadioSet(compact=True):
                 for what, words in _WHATS:
-                    yield RadioButton(words, value=what == self._what, name=what)
+                    yield RadioButton(_(words), value=what == self._what, name=what)
             yield Input(str(self._suggestion()), select_on_focus=False, id="export-path")
             yield Static("", id="export-problem")
             yield Static(_("Enter writes · Tab goes to the form · Esc cancels"), classes="dialog-keys")
@@ -119,15 +118,15 @@ class Export(ModalScreen["str | None"]):
         except OSError as error:
             self._say(
                 _(
-                    "{path} could not be written ({value}). Choose another place.",
+                    "{path} could not be written ({said}). Choose another place.",
                     path=path,
-                    value=error.strerror or error,
+                    said=error.strerror or error,
                 )
             )
         except Exception as error:
             self._say(claw.sentence(error))
         else:
-            self.dismiss(_("{chats} to {path}", chats=count(chats, "chat"), path=path))
+            self.dismiss(ngettext("{number} chat to {path}", "{number} chats to {path}", chats, path=path))
         finally:
             self._writing = False
 

@@ -125,10 +125,10 @@ class FirstStart(Screen[None]):
             self._fetching.set()
             return
         question = _(
-            "Fetch {name} ({size_bytes:.1f} GB, licence {licence}) "
+            "Fetch {name} ({size:.1f} GB, licence {licence}) "
             "from the Hugging Face Hub? Nothing of yours is sent; what came before a stop is kept.",
             name=one_line(model.name),
-            size_bytes=model.size_bytes / 1000000000.0,
+            size=model.size_bytes / 1e9,
             licence=one_line(model.licence),
         )
         if not await self.app.push_screen_wait(Confirm(question, _("Fetch"), _("Not now"))):
@@ -142,7 +142,7 @@ class FirstStart(Screen[None]):
                 self._note,
                 _(
                     "{phase} {name}: {share:.0%}. Enter on it again stops.",
-                    phase=fetched.phase,
+                    phase=_(fetched.phase),
                     name=model.name,
                     share=share,
                 ),

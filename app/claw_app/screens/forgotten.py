@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from claw_local.errors import NotFoundError
-from claw_local.language import N_
+from claw_local.language import N_, _
 
 if TYPE_CHECKING:
     from .chat import ChatScreen
@@ -32,4 +32,4 @@ async def see_forgotten(screen: ChatScreen) -> None:
             screen.draft_came_back()
             chat_id = None
     await screen.open_chat(chat_id)
-    claw.say(SAID)
+    claw.say(_(SAID))

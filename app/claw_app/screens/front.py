@@ -42,8 +42,8 @@ class Front(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(_("New chat"), id="front-top")
         yield Static(id="front-room")
-        field = Static(PLACEHOLDER, id="front-field")
-        field.border_subtitle = SENDS
+        field = Static(_(PLACEHOLDER), id="front-field")
+        field.border_subtitle = _(SENDS)
         yield field
         yield Static(_("starting …"), id="front-status")
 

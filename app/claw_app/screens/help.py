@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 from claw_local.language import N_, _
 
 from ..commands import GROUPS, key_names
+from ..text import padded, wrapped
 
 _KEY_WIDTH = 21
 _SLASH_WIDTH = 12
@@ -117,17 +118,17 @@ def page(search: str, width: int) -> Content:
     words = search.lower().split()
     lines: list[Content] = []
     for group in dict.fromkeys([*GROUPS, *_MORE]):
-        rows = [(key_names(command), f"/{command.slash}", command.help) for command in GROUPS.get(group, ())]
-        more = [(keys, "", text) for keys, text in _MORE.get(group, ())]
-        found = [row for row in [*more, *rows] if all(word in f"{group} {' '.join(row)}".lower() for word in words)]
+        rows = [(key_names(command), f"/{command.slash}", _(command.help)) for command in GROUPS.get(group, ())]
+        more = [(_(keys), "", _(text)) for keys, text in _MORE.get(group, ())]
+        found = [row for row in [*more, *rows] if all(word in f"{_(group)} {' '.join(row)}".lower() for word in words)]
         if not found:
             continue
-        lines.append(Content.styled(group, "bold"))
-        slashes = any(slash for _, slash, _ in found)
+        lines.append(Content.styled(_(group), "bold"))
+        slashes = any(slash for __, slash, __ in found)
         for keys, slash, text in found:
-            keys, name = f"  {keys:<{_KEY_WIDTH}} ", f"{slash:<{_SLASH_WIDTH}} " if slashes else ""
-            margin = len(keys) + len(name)
-            text = f"\n{' ' * margin}".join(textwrap.wrap(text, max(_NARROWEST, width - margin)))
+            keys, name = f"  {padded(keys, _KEY_WIDTH)} ", f"{padded(slash, _SLASH_WIDTH)} " if slashes else ""
+            margin = cell_len(keys) + cell_len(name)
+            text = f"\n{' ' * margin}".join(wrapped(text, max(_NARROWEST, width - margin)))
             lines.append(Content.assemble((keys, "$secondary"), (name, "$accent"), text))
         lines.append(Content(""))
     return Content("\n").join(lines) if lines else Content.styled(_("Nothing of that kind. Esc closes."), "$quiet")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
-from claw_local.language import N_
+from claw_local.language import N_, _
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -66,7 +66,7 @@ class IncognitoActions(Screen[None]):
     def _change_assistant(self, private: Assistant | None) -> None:
         left, self.private = self.private, private
         self.set_class(private is not None, "-incognito")
-        self.composer.border_title = "incognito" if private is not None else ""
+        self.composer.border_title = _("incognito") if private is not None else ""
         if left is not None:
             self.pending = None
             self.run_worker(self._forget(left))

@@ -10,9 +10,9 @@ from textual import on
 from textual.message import Message
 from textual.screen import Screen
 
-from claw_local.language import _
+from claw_local.language import N_, _, ngettext
 
-from ..text import count, one_line
+from ..text import one_line
 from ..widgets.learn_bar import LearnBar
 from ..widgets.top_bar import TopBar
 from ..widgets.welcome import Welcome
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from ..app import ClawApp
     from ..widgets.status_line import StatusLine
     from .chat import ChatScreen
+
+MADE_ROOM = N_("The hint “{old}” is off now: “{new}” took its place. Ctrl+T, 2 and Space on it bring it back.")
+MADE_ROOM_YOURS = N_(
+    "The hint “{old}”, which you had added yourself, is off now: “{new}” took its place. "
+    "Ctrl+T, 2 and Space on it bring it back."
+)
 
 
 class LearningActions(Screen[None]):
@@ -81,15 +87,9 @@ class LearningActions(Screen[None]):
         from claw_local.memory.fast import made_room
 
         for old, new in made_room(before.hints, now.hints) if before is not None else ():
-            yours = _(", which you had added yourself,") if old.message_id is None else ""
+            yours = old.message_id is None
             self.claw.say(
-                _(
-                    "The hint “{text}”{yours} is off now: “{text2}” took its place. "
-                    "Ctrl+T, 2 and Space on it bring it back.",
-                    text=one_line(old.text),
-                    yours=yours,
-                    text2=one_line(new.text),
-                ),
+                _(MADE_ROOM_YOURS if yours else MADE_ROOM, old=one_line(old.text), new=one_line(new.text)),
                 severity="warning" if yours else "information",
                 timeout=12 if yours else 8,
             )
@@ -176,10 +176,10 @@ class LearningActions(Screen[None]):
 
     def _tell(self, result: LearnResult) -> None:
         work = _(
-            "{steps} on {samples} in {seconds:.0f} s",
-            steps=count(result.steps, "step"),
-            samples=count(result.samples, "sample"),
-            seconds=result.seconds,
+            "{steps} on {samples} in {time}",
+            steps=ngettext("{number} step", "{number} steps", result.steps),
+            samples=ngettext("{number} sample", "{number} samples", result.samples),
+            time=f"{result.seconds:.0f} s",
         )
         if result.accepted:
             words = _(

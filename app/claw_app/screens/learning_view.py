@@ -10,19 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, OptionList, Static
 
-from claw_local.language import N_, _
+from claw_local.language import N_, _, ngettext
 
 from ..report import verdict, work
 from ..styles import LEARNED
-from ..text import count, local_time, one_line
+from ..text import moment, one_line
 from ..widgets.foot import Foot
 from ..widgets.learned import Row, RowList, ScorePanel
 from ..widgets.status_line import bar
 from .ask import AskLine
+from .keys import Keyed
 from .report import Report
 
 if TYPE_CHECKING:
@@ -44,30 +44,35 @@ _KEYS = {
 _HINTS = {
     "active": ("●", "$success", ""),
     "consolidated": ("✓", "$accent", N_("learned: no longer in the prompt")),
-    "dropped": ("○", "$quiet", "off"),
+    "dropped": ("○", "$quiet", N_("off")),
 }
-_RUNS = {"done": "", "failed": "failed", "stopped": "stopped", "paused": "paused", "dropped": "dropped"}
-_LEARNED_FROM = N_("learned from")
+_RUNS = {
+    "done": "",
+    "failed": N_("failed"),
+    "stopped": N_("stopped"),
+    "paused": N_("paused"),
+    "dropped": N_("dropped"),
+}
 
 
-class LearningView(Screen[None]):
+class LearningView(Keyed[None]):
     """Four panels side by side where there is room, else one at a time. Keys 1 to 4 go to a panel."""
 
     CSS_PATH = LEARNED
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,ctrl+t", "dismiss", "Back", key_display="Esc"),
+        Binding("escape,q,ctrl+t", "dismiss", N_("Back"), key_display="Esc"),
         *(
             Binding(str(number), f"panel('{name}')", title, show=False)
             for number, (name, title) in enumerate(PANELS.items(), 1)
         ),
-        Binding("tab", "next(1)", "Next panel", key_display="Tab"),
+        Binding("tab", "next(1)", N_("Next panel"), key_display="Tab"),
         Binding("shift+tab", "next(-1)", "Panel before", show=False),
-        Binding("space", "hint_switch", "Hint off/on"),
-        Binding("e", "hint_edit", "Edit hint"),
-        Binding("a", "hint_add", "Add hint"),
-        Binding("u", "use", "Use adapter"),
-        Binding("b", "back", "Roll back"),
-        Binding("f5", "learn_now", "Learn now"),
+        Binding("space", "hint_switch", N_("Hint off/on")),
+        Binding("e", "hint_edit", N_("Edit hint")),
+        Binding("a", "hint_add", N_("Add hint")),
+        Binding("u", "use", N_("Use adapter")),
+        Binding("b", "back", N_("Roll back")),
+        Binding("f5", "learn_now", N_("Learn now")),
         Binding("f1", "app.help", "Help", show=False),
         Binding("f9", "app.toggle_theme", "Theme", show=False),
     ]
@@ -101,7 +106,7 @@ class LearningView(Screen[None]):
     def on_mount(self) -> None:
         for number, (name, title) in enumerate(PANELS.items(), 1):
             panel = self.query_one(f"#{name}")
-            panel.border_title, panel.border_subtitle = f"{number} {title}", _KEYS[name]
+            panel.border_title, panel.border_subtitle = f"{number} {_(title)}", _(_KEYS[name])
         self.action_panel("score")
         self.run_worker(self.refresh_all())
         self.set_interval(EVERY_S, self.refresh_all)
@@ -143,29 +148,29 @@ class LearningView(Screen[None]):
                 _("learning on") if status.enabled else _("learning off"), "$success" if status.enabled else "$quiet"
             )
         )
-        parts.append(
-            Content(_("adapter {adapter} in use", adapter=status.adapter) if status.adapter else _("base model in use"))
-        )
-        parts.append(Content(_("{lessons} waiting", lessons=count(status.lessons, "correction"))))
+        parts.append(Content(_("adapter {id} in use", id=status.adapter) if status.adapter else _("base model in use")))
+        parts.append(Content(ngettext("{number} correction waiting", "{number} corrections waiting", status.lessons)))
         if status.waiting:
-            parts.append(Content(_("{waiting} not judged yet", waiting=count(status.waiting, "reply", "replies"))))
+            parts.append(
+                Content(ngettext("{number} reply not judged yet", "{number} replies not judged yet", status.waiting))
+            )
         run = status.run
         if run is not None and run.state == "running":
-            parts.append(Content.styled(f"{one_line(run.phase)} {bar(run.progress)} {run.progress:.0%}", "$accent"))
+            parts.append(Content.styled(f"{one_line(_(run.phase))} {bar(run.progress)} {run.progress:.0%}", "$accent"))
         return Content.styled(" · ", "$quiet").join(parts)
 
     def _hint_row(self, hint: Hint) -> Row:
         mark, style, note = _HINTS.get(hint.state, ("?", "$quiet", hint.state))
-        used = _("in {uses}", uses=count(hint.uses, "prompt")) if hint.uses else _("not used yet")
+        used = ngettext("in {number} prompt", "in {number} prompts", hint.uses) if hint.uses else _("not used yet")
         scope = " " + _("· this chat only") if hint.scope == "chat" else ""
         return str(hint.id), Content.assemble(
-            (f"{mark} ", style), one_line(hint.text), (f"  {note or used}{scope}", "$quiet")
+            (f"{mark} ", style), one_line(hint.text), (f"  {_(note) or used}{scope}", "$quiet")
         )
 
     def _run_row(self, run: Run) -> Row:
-        when = f"{local_time(run.started_at):%d %b %H:%M}"
+        when = moment(run.started_at)
         if run.state == "running":
-            words = Content.styled(f"{one_line(run.phase)} {bar(run.progress)} {run.progress:.0%}", "$accent")
+            words = Content.styled(f"{one_line(_(run.phase))} {bar(run.progress)} {run.progress:.0%}", "$accent")
         elif run.state == "done":
             taken = bool(run.result.get("accepted"))
             words = Content.assemble(
@@ -173,24 +178,22 @@ class LearningView(Screen[None]):
             )
         else:
             words = Content.assemble(
-                (_RUNS.get(run.state, run.state), "$error"), (f"  {one_line(run.detail)}", "$quiet")
+                (_(_RUNS.get(run.state, run.state)), "$error"), (f"  {one_line(run.detail)}", "$quiet")
             )
         return str(run.id), Content.assemble((f"{when}  ", "$secondary"), words)
 
     def _adapter_row(self, record: AdapterRecord) -> Row:
-        made = f"{local_time(record.created_at):%d %b %H:%M}"
+        made = moment(record.created_at)
         state = (
             _("in use")
             if record.id == self._in_use
             else {"rejected": _("not taken by the gate"), "retired": _("used before")}.get(record.state, record.state)
         )
-        parent = (
-            _("from adapter {parent_id}", parent_id=record.parent_id) if record.parent_id else _("from the base model")
-        )
-        learned = f"{_LEARNED_FROM} {count(len(record.lineage), 'reply', 'replies')}"
+        parent = _("from adapter {id}", id=record.parent_id) if record.parent_id else _("from the base model")
+        learned = ngettext("learned from {number} reply", "learned from {number} replies", len(record.lineage))
         words = Content.assemble(
             _dot(record.id == self._in_use),
-            _("adapter {id}  ", id=record.id),
+            _("adapter {id}", id=record.id) + "  ",
             (state, "$success" if record.id == self._in_use else "$quiet"),
         )
         return str(record.id), Content.assemble(words, (f"  {made} · {parent} · {learned}", "$quiet"))
@@ -202,7 +205,9 @@ class LearningView(Screen[None]):
         tabs = []
         for number, (one, title) in enumerate(PANELS.items(), 1):
             self.query_one(f"#{one}").set_class(one == name, "-shown")
-            tabs.append(Content.styled(f" {number} {title} ", "bold $primary on $panel" if one == name else "$quiet"))
+            tabs.append(
+                Content.styled(f" {number} {_(title)} ", "bold $primary on $panel" if one == name else "$quiet")
+            )
         self.query_one("#learned-tabs", Static).update(Content(" ").join(tabs))
         self.query_one(f"#{name}").focus()
 
@@ -290,7 +295,7 @@ class LearningView(Screen[None]):
             self._say_in_use()
 
     def _say_in_use(self) -> None:
-        name = _("Adapter {in_use}", in_use=self._in_use) if self._in_use else _("The base model")
+        name = _("Adapter {id}", id=self._in_use) if self._in_use else _("The base model")
         self._claw.say(_("{name} is in use from your next message on.", name=name))
 
     @on(OptionList.OptionSelected)
@@ -320,7 +325,7 @@ class LearningView(Screen[None]):
             self._claw.say(_("There is no report of it."))
             return
         reason = one_line(str(run.result.get("reason") or run.detail))
-        title = _("Run {id}, {started_at:%d %b %Y %H:%M}", id=run.id, started_at=local_time(run.started_at))
+        title = _("Run {id}, {time}", id=run.id, time=moment(run.started_at, year=True))
         self.app.push_screen(Report(title, reason, dict(run.result.get("gate") or {})))
 
     def action_learn_now(self) -> None:

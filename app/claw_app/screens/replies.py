@@ -84,14 +84,12 @@ class ReplyActions(Screen[None]):
             return
         self.app.copy_to_clipboard(message.raw)
         codes = message.body.codes if isinstance(message, Bubble) else []
-        one = (
-            ""
-            if not codes
-            else " " + _("1 copies the code alone.")
-            if len(codes) == 1
-            else _(" 1–{value}: one block of code.", value=min(9, len(codes)))
-        )
-        self.claw.say(_("The {value} is copied.{one}", value="question" if question is not None else "reply", one=one))
+        said = [_("The question is copied.") if question is not None else _("The reply is copied.")]
+        if len(codes) == 1:
+            said.append(_("1 copies the code alone."))
+        elif codes:
+            said.append(_("1–{last}: one block of code.", last=min(9, len(codes))))
+        self.claw.say(" ".join(said))
 
     @on(Bubble.CodeCopied)
     def _code(self, event: Bubble.CodeCopied) -> None:

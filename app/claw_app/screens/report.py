@@ -41,12 +41,12 @@ class Report(ModalScreen[None]):
                 for question, before, after in examples(self._gate):
                     yield Static(Content.styled(question, "bold"), classes="example")
                     with Horizontal(classes="pair"):
-                        yield Static(_answer("before", before), classes="answer")
-                        yield Static(_answer("after", after), classes="answer -after")
+                        yield Static(_answer(_("before"), before), classes="answer")
+                        yield Static(_answer(_("after"), after), classes="answer -after")
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
 
 
 def _answer(name: str, text: str) -> Content:
-    return Content.assemble((f"{name}\n", "$quiet"), excerpt(text.strip()) or "(empty)")
+    return Content.assemble((f"{name}\n", "$quiet"), excerpt(text.strip()) or _("(empty)"))

@@ -202,8 +202,12 @@ class TypingActions(Screen[None]):
             self.claw.say(_("An editor can only be opened in a terminal."), severity="warning")
         except (OSError, UnicodeDecodeError) as error:
             self.claw.say(
-                f"The editor {command[0]} could not be used: {error}. What you typed is kept. "
-                "Set $VISUAL or $EDITOR to another one.",
+                _(
+                    "The editor {editor} could not be used: {error}. What you typed is kept. "
+                    "Set $VISUAL or $EDITOR to another one.",
+                    editor=command[0],
+                    error=error,
+                ),
                 severity="warning",
                 timeout=8,
             )
@@ -229,15 +233,27 @@ def editor_command() -> list[str]:
         try:
             command = shlex.split(os.environ.get(variable, ""), posix=sys.platform != "win32")
         except ValueError as error:
-            raise UsageError(f"${variable} cannot be read as a command: {error}. Set it to your editor.") from error
+            raise UsageError(
+                _(
+                    "${variable} cannot be read as a command: {error}. Set it to your editor.",
+                    variable=variable,
+                    error=error,
+                )
+            ) from error
         if command:
             if shutil.which(command[0]) is None:
-                raise UsageError(f"${variable} names {command[0]}, which is not installed. Set it to another editor.")
+                raise UsageError(
+                    _(
+                        "${variable} names {editor}, which is not installed. Set it to another editor.",
+                        variable=variable,
+                        editor=command[0],
+                    )
+                )
             return command
     for editor in _EDITORS:
         if shutil.which(editor):
             return [editor]
-    raise UsageError("No editor was found. Set $EDITOR to yours, for example: export EDITOR=nano")
+    raise UsageError(_("No editor was found. Set $EDITOR to yours, for example: export EDITOR=nano"))
 
 
 def _meant(name: str) -> Command | None:

@@ -12,10 +12,10 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from claw_local.language import N_, _
+from claw_local.language import N_, _, ngettext
 
 from ..styles import LEARNED
-from ..text import clean, count, excerpt, one_line
+from ..text import clean, excerpt, one_line
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ..app import ClawApp
 
 _SAMPLING = {
-    "temperature": "temperature",
+    "temperature": N_("temperature"),
     "top_k": "top-k",
     "top_p": "top-p",
     "min_p": "min-p",
     "repeat_penalty": N_("repeat penalty"),
     "max_tokens": N_("at most tokens"),
-    "seed": "seed",
+    "seed": N_("seed"),
 }
 _NOTICED_S = 0.05
 _TIMES = {"load": N_("loading the model"), "first_token": N_("to the first word"), "total": N_("in all")}
@@ -70,9 +70,15 @@ class WhyScreen(ModalScreen[None]):
     def _heading(self) -> Content:
         if not self._hints:
             return Content.styled(_("No hint of yours stood in the prompt."), "$quiet")
-        number = count(len(self._hints), "hint")
         return Content.assemble(
-            (_("{number} of yours stood in the prompt", number=number), "bold"),
+            (
+                ngettext(
+                    "{number} hint of yours stood in the prompt",
+                    "{number} hints of yours stood in the prompt",
+                    len(self._hints),
+                ),
+                "bold",
+            ),
             ("   " + _("Space switches one off or on"), "$quiet"),
         )
 
@@ -92,12 +98,13 @@ class WhyScreen(ModalScreen[None]):
 
     def _facts(self) -> list[tuple[str, str]]:
         why = self._why
-        read, written = count(why.prompt_tokens, "token"), count(why.completion_tokens, "token")
+        read = ngettext("{number} token read", "{number} tokens read", why.prompt_tokens)
+        written = ngettext("{number} written", "{number} written", why.completion_tokens)
         return [
             (_("Model"), one_line(why.model) or _("not noted")),
             (_("Adapter"), self._adapter()),
             (_("Drawn with"), self._sampling()),
-            (_("Length"), _("{read} read, {written} written", read=read, written=written)),
+            (_("Length"), f"{read}, {written}"),
             (_("Time"), self._times()),
             (_("System"), excerpt(clean(why.system)).strip() or _("no system prompt")),
         ]
@@ -106,16 +113,22 @@ class WhyScreen(ModalScreen[None]):
         adapter = self._why.adapter
         if adapter is None:
             return _("none: the base model wrote it")
-        learned = count(len(adapter.lineage), "reply", "replies")
-        return _("adapter {id}, learned from {learned} of your chats", id=adapter.id, learned=learned)
+        return ngettext(
+            "adapter {id}, learned from {number} reply of your chats",
+            "adapter {id}, learned from {number} replies of your chats",
+            len(adapter.lineage),
+            id=adapter.id,
+        )
 
     def _sampling(self) -> str:
         drawn = {words: _number(self._why.sampling.get(name)) for name, words in _SAMPLING.items()}
-        return ", ".join(f"{words} {number}" for words, number in drawn.items() if number) or _("not noted")
+        return ", ".join(f"{_(words)} {number}" for words, number in drawn.items() if number) or _("not noted")
 
     def _times(self) -> str:
         times = self._why.timings
-        said = (f"{times[name]:.1f} s {words}" for name, words in _TIMES.items() if times.get(name, 0.0) >= _NOTICED_S)
+        said = (
+            f"{times[name]:.1f} s {_(words)}" for name, words in _TIMES.items() if times.get(name, 0.0) >= _NOTICED_S
+        )
         return ", ".join(said) or _("no time worth a word")
 
     async def action_switch(self) -> None:

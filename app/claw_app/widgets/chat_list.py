@@ -174,7 +174,7 @@ class ChatList(OptionList):
             mark = "▾" if self._archive_open else "▸"
             yield Option("", disabled=True)
             yield Option(
-                Content.styled(_("{mark} Archived  {archived}", mark=mark, archived=len(archived)), "$quiet"),
+                Content.styled(f"{mark} {_('Archived')}  {len(archived)}", "$quiet"),
                 id=_ARCHIVE,
             )
             if self._archive_open:
@@ -186,7 +186,7 @@ class ChatList(OptionList):
             score, places = self._match(row.title)
             if score:
                 found.append((score, row, places))
-        for _, row, places in sorted(found, key=lambda match: -match[0]):
+        for __, row, places in sorted(found, key=lambda match: -match[0]):
             yield self._option(row, places)
         if not found:
             yield Option(Content.styled(_("No title matches"), "$quiet"), disabled=True)

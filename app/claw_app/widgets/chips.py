@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from claw_local.language import N_, _
+from claw_local.language import N_, _, ngettext
 
 if TYPE_CHECKING:
     from claw_local.signals.attached import Attachment
@@ -45,11 +45,13 @@ class Chips:
         """Keep a text aside. Returns its label."""
         chip = _Chip(name, text)
         shown = name if len(name) <= _SHOWN_NAME else f"…{name[1 - _SHOWN_NAME :]}"
+        if name == PASTED:
+            shown = _(name)
         number = 0
         while True:
             number += 1
-            title = f"{shown or 'text'} {number}" if not name or name == PASTED or number > 1 else shown
-            label = _("[{title} · {text:,} characters]", title=title, text=len(text))
+            title = f"{shown or _('text')} {number}" if not name or name == PASTED or number > 1 else shown
+            label = f"[{title} · {ngettext('{number} character', '{number} characters', len(text))}]"
             if self._chips.setdefault(label, chip) == chip:
                 return label
 

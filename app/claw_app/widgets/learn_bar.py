@@ -31,7 +31,7 @@ class LearnBar(Horizontal):
     def compose(self) -> ComposeResult:
         yield Static(_("Learning"), id="phase")
         yield ProgressBar(total=1.0, show_eta=False, id="progress")
-        yield Static(STOPS, id="learn-stop")
+        yield Static(_(STOPS), id="learn-stop")
 
     def on_mount(self) -> None:
         self.display = False
@@ -62,16 +62,16 @@ class LearnBar(Horizontal):
     def _show(self, words: str, share: float, note: str) -> None:
         self.query_one("#phase", Static).update(Content(words))
         self.query_one(ProgressBar).update(total=1.0, progress=share)
-        self.query_one("#learn-stop", Static).update(note)
+        self.query_one("#learn-stop", Static).update(_(note))
         self.display = True
 
 
 def _words(phase: str, detail: str, seconds_left: float | None) -> str:
-    words = f"{phase}: {detail}" if detail else phase
+    words = f"{_(phase)}: {_(detail)}" if detail else _(phase)
     if seconds_left is not None:
         words += (
-            _(" · {seconds_left:.0f} min left", seconds_left=seconds_left / 60)
+            " · " + _("{minutes:.0f} min left", minutes=seconds_left / 60)
             if seconds_left >= 90
-            else " " + _("· about a minute left")
+            else " · " + _("about a minute left")
         )
     return one_line(words)

@@ -14,9 +14,9 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from claw_local.language import _
+from claw_local.language import _, ngettext
 
-from ..text import count, local_time
+from ..text import local_time
 
 if TYPE_CHECKING:
     from textual_plotext import PlotextPlot
@@ -113,7 +113,7 @@ class ScorePanel(Vertical, can_focus=True):
         step = max(1, len(numbers) // 4)
         plt.xticks(numbers[::step])
         plt.ylim(-1.05, 1.05)
-        plt.yticks([-1, 0, 1], ["bad", "so-so", "good"])
+        plt.yticks([-1, 0, 1], [_("bad"), _("so-so"), _("good")])
         plt.xlabel(_("replies you reacted to; a line: another adapter"))
         chart.refresh()
 
@@ -148,11 +148,19 @@ def in_words(scored: Sequence[Scored]) -> Content:
         )
     last, before = scored[-RECENT:], scored[-2 * RECENT : -RECENT]
     words = [
-        Content(_("Of the last {last} you reacted to: ", last=count(len(last), "reply", "replies"))),
+        Content(
+            ngettext(
+                "Of the last {number} reply you reacted to:", "Of the last {number} replies you reacted to:", len(last)
+            )
+            + " "
+        ),
         *_tally(last),
     ]
     if before:
-        words += [Content(_("\nOf the {before} before: ", before=len(before))), *_tally(before)]
+        words += [
+            Content("\n" + ngettext("Of the {number} before:", "Of the {number} before:", len(before)) + " "),
+            *_tally(before),
+        ]
     return Content("").join(words)
 
 
@@ -164,7 +172,7 @@ def _tally(scored: Sequence[Scored]) -> list[Content]:
 
 def by_day(scored: Sequence[Scored], days: int = 14) -> Content:
     """A table for where no curve can be drawn: one line a day, newest first."""
-    lines = [Content.styled(f"{'day':<12}{'good':>6}{'so-so':>7}{'bad':>6}{'mean':>8}", "$quiet")] if scored else []
+    lines = [Content.styled(_("day         good  so-so   bad    mean"), "$quiet")] if scored else []
     found = [(day, list(group)) for day, group in groupby(scored, lambda one: local_time(one.created_at).date())]
     for day, group in reversed(found[-days:]):
         scores = [one.score for one in group]

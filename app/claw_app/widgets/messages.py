@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from claw_local.language import _
+from claw_local.language import _, ngettext
 
-from ..text import count
 from .bubbles import Bubble, Question
 from .tool_use import ToolUse
 
@@ -50,9 +49,9 @@ def describe(message: StoredMessage) -> str:
     """How a stored reply was made, in a few words."""
     parts = []
     if message.response_ids:
-        parts.append(count(len(message.response_ids), "token"))
+        parts.append(ngettext("{number} token", "{number} tokens", len(message.response_ids)))
     total = message.timings.get("total") or message.timings.get("total_s")
     if total:
         parts.append(f"{total:.1f} s")
-    parts.append(_("adapter {adapter_id}", adapter_id=message.adapter_id) if message.adapter_id else _("base model"))
+    parts.append(_("adapter {id}", id=message.adapter_id) if message.adapter_id else _("base model"))
     return " · ".join(parts)

@@ -9,9 +9,9 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
-from claw_local.language import N_, _
+from claw_local.language import N_, _, ngettext
 
-from ..text import count, one_line
+from ..text import one_line
 
 if TYPE_CHECKING:
     from claw_local.idle.learning import LearnStatus
@@ -44,7 +44,7 @@ class StatusLine(Static):
         return Content.styled(" · ", "$quiet").join(Content.styled(words, style) for words, style in parts)
 
     def _parts(self, level: int) -> list[Part]:
-        name = one_line(self.model)
+        name = one_line(_(self.model))
         if level >= _NAME and len(name) > _SHORT_NAME:
             name = name[: _SHORT_NAME - 1] + "…"
         parts = [(name, "bold $error" if self.trouble else "bold $foreground")]
@@ -53,20 +53,24 @@ class StatusLine(Static):
             return parts
         run = state.run
         if run is not None and run.state == "running":
-            phase = "" if level >= _RUN else f"{one_line(run.phase)} "
+            phase = "" if level >= _RUN else f"{one_line(_(run.phase))} "
             parts.append((f"{phase}{bar(run.progress)} {run.progress:.0%}", "$accent"))
-        switch = "on" if state.enabled else "off"
-        parts.append(
-            (f"{'learn' if level >= _SWITCH else 'learning'} {switch}", "$success" if state.enabled else "$quiet")
-        )
+        if level >= _SWITCH:
+            switch = _("learn on") if state.enabled else _("learn off")
+        else:
+            switch = _("learning on") if state.enabled else _("learning off")
+        parts.append((switch, "$success" if state.enabled else "$quiet"))
         if state.lessons:
-            noun = f"{state.lessons:,}" if level >= _LESSONS else count(state.lessons, "correction")
-            parts.append((_("{noun} waiting", noun=noun), "$accent"))
+            if level >= _LESSONS:
+                waiting = ngettext("{number} waiting", "{number} waiting", state.lessons)
+            else:
+                waiting = ngettext("{number} correction waiting", "{number} corrections waiting", state.lessons)
+            parts.append((waiting, "$accent"))
         elif level < _NOTHING:
             parts.append((_("no corrections waiting"), "$quiet"))
-        parts.append((_("adapter {adapter}", adapter=state.adapter) if state.adapter else _("base model"), "$quiet"))
+        parts.append((_("adapter {id}", id=state.adapter) if state.adapter else _("base model"), "$quiet"))
         if state.hints and level < _HINTS:
-            parts.append((count(len(state.hints), "hint"), "$quiet"))
+            parts.append((ngettext("{number} hint", "{number} hints", len(state.hints)), "$quiet"))
         return parts
 
 

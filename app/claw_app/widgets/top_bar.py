@@ -46,7 +46,7 @@ class TopBar(Horizontal):
         if incognito:
             title = _("never stored, never learned from")
         self.query_one("#title", Static).update(Content(title or _("New chat")))
-        marks = ["archived"] if chat is not None and chat.archived else []
+        marks = [_("archived")] if chat is not None and chat.archived else []
         own = chat if chat is not None else pending
         if own is not None and own.model:
             marks.append(one_line(own.model).replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".gguf"))
@@ -57,8 +57,8 @@ class TopBar(Horizontal):
         if own is not None and own.workspace:
             marks.append(
                 _(
-                    "in {workspace}/",
-                    workspace=one_line(own.workspace.replace(chr(92), "/").rstrip("/").rsplit("/", 1)[-1]),
+                    "in {folder}/",
+                    folder=one_line(own.workspace.replace(chr(92), "/").rstrip("/").rsplit("/", 1)[-1]),
                 )
             )
         self.query_one("#special", Static).update(Content(" · ".join(marks)))

@@ -7,9 +7,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from claw_local.language import _
+from claw_local.language import N_, _
 
-from ..text import one_line
+from ..text import dressed, one_line
 
 
 class UndoLine(Static):
@@ -27,7 +27,8 @@ class UndoLine(Static):
         self.display = bool(title)
         self.update(
             Content.assemble(
-                (_("Deleted") + " ", "$quiet"), f"“{one_line(title)}”", ("   " + _("Ctrl+Z undoes"), "bold $secondary")
+                dressed(N_("Deleted “{title}”"), title=Content(one_line(title))),
+                ("   " + _("Ctrl+Z undoes"), "bold $secondary"),
             )
         )
 

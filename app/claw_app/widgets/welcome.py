@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from claw_local.language import N_, _
 
-from ..text import one_line
+from ..text import dressed, one_line
 
 if TYPE_CHECKING:
     from claw_local.engine.catalog import FoundModel
@@ -76,7 +76,7 @@ class Welcome(Vertical):
     def tell(self, *, first: bool, learning: bool, home: str) -> None:
         """Fill in the lines: all four before the first chat, a greeting after it."""
         self.first = first
-        lines = self._four_lines(learning, home) if first else [Content.styled(_GREETING, "$quiet")]
+        lines = self._four_lines(learning, home) if first else [Content.styled(_(_GREETING), "$quiet")]
         page = Content("\n").join(lines)
         self.text = page.plain
         for place in self.query("#welcome-lines").results(Static):  # None, if something was said meanwhile.
@@ -93,11 +93,15 @@ class Welcome(Vertical):
             if learning
             else (_("Learning is off: nothing you say trains it.") + "  ", _("Ctrl+L turns it on."))
         )
+        name = Content.styled("claw-local", "bold $primary")
         return [
-            Content.assemble(("claw-local", "bold $primary"), " " + _("is an assistant that lives on this machine.")),
+            dressed(N_("{name} is an assistant that lives on this machine."), name=name),
             Content.assemble(_("Say what you like and dislike about its replies, and it becomes yours.")),
             Content.assemble(state[0], (state[1], "bold")),
-            Content.assemble(_("Nothing leaves this machine. Everything is kept in") + " ", (home, "$secondary")),
+            dressed(
+                N_("Nothing leaves this machine. Everything is kept in {folder}"),
+                folder=Content.styled(home, "$secondary"),
+            ),
         ]
 
     # The first steps
@@ -163,10 +167,10 @@ _GREETING = N_("A new chat. Type below to begin.")
 
 def _learning(on: bool, home: str) -> Content:
     return Content.assemble(
-        (_("Learning is {value}\n", value="on" if on else "off"), "bold $secondary"),
+        ((_("Learning is on") if on else _("Learning is off")) + "\n", "bold $secondary"),
         _(
-            "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your next "
-            "message. F5 trains a small adapter on these; one that does worse is not used. "
+            "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your "
+            "next message. F5 trains a small adapter on these; one that does worse is not used. "
             "Lessons, hints and adapters stay in {home}. Ctrl+T shows them all; there you switch a hint off or take an "
             "adapter back, and deleting a chat takes its lessons with it.",
             home=home,
@@ -179,8 +183,8 @@ def _model_line(model: FoundModel | Recommended) -> Content:
     if hasattr(model, "repo"):
         why = one_line(cast("Recommended", model).why)
         return Content.assemble(
-            ("↓ ", "$accent"), one_line(model.name), (_("  {size} to fetch · {why}", size=size, why=why), "$quiet")
+            ("↓ ", "$accent"), one_line(model.name), ("  " + _("{size} to fetch", size=size) + f" · {_(why)}", "$quiet")
         )
-    details = " · ".join(part for part in (model.quantisation, size, _WHERE.get(model.source, "")) if part)
+    details = " · ".join(part for part in (model.quantisation, size, _(_WHERE.get(model.source, ""))) if part)
     mark = ("● ", "$success") if model.in_use else ("○ ", "$quiet")
     return Content.assemble(mark, one_line(model.name), (f"  {details}", "$quiet"))
