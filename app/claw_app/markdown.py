@@ -21,6 +21,8 @@ from textual.content import Content, Span
 from textual.highlight import highlight
 from textual.style import Style
 
+from claw_local.language import _
+
 _LONG_CODE = 20_000
 """Code longer than this is shown without colours: they would take longer than reading it."""
 _LEAST = 8
@@ -273,8 +275,8 @@ def inline(token: Token) -> Content:
 
     adding: dict[str, Callable[[Token], None]] = {
         "text": lambda child: add(_LINES_AT_ONCE.sub(" ", child.content)),
-        "hardbreak": lambda _: add("\n"),
-        "softbreak": lambda _: add(" "),
+        "hardbreak": lambda __: add("\n"),
+        "softbreak": lambda __: add(" "),
         "code_inline": lambda child: add(child.content, _CODE_STYLE),
         "image": lambda child: add(
             _("[image: {description}]", description=child.content or _("no description")), "$quiet"
@@ -289,7 +291,7 @@ def inline(token: Token) -> Content:
         elif child.type.endswith("_open"):
             open_styles.append((length, _STYLES.get(child.type.removesuffix("_open"), "")))
         elif child.type.endswith("_close"):
-            for _ in range(2 if child.type == "link_close" else 1):
+            for __ in range(2 if child.type == "link_close" else 1):
                 start, style = open_styles.pop()
                 spans.append(Span(start, length, style))
     return Content("".join(texts), spans=spans)
