@@ -184,6 +184,7 @@ class Drafting(Opened):
 def _dropped(count: int) -> str:
     return ngettext(
         "This chat is longer than the model can read at once: its oldest message was left out of the prompt.",
-        "This chat is longer than the model can read at once: its {number} oldest messages were left out of the prompt.",
+        "This chat is longer than the model can read at once: "
+        "its {number} oldest messages were left out of the prompt.",
         count,
     )
