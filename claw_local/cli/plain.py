@@ -226,7 +226,8 @@ class Talk:
     def _list_chats(self, __: str) -> None:
         chats = self._assistant.chats(limit=20)
         for chat in chats:
-            print(f"{chat.id}: {short(chat.title or _('untitled'))}")
+            title = chat.title or _("untitled")
+            print(f"{chat.id}: {short(title)}")
         if not chats:
             _say(_("There are no chats yet."))
 
@@ -250,8 +251,8 @@ class Talk:
             )
         )
         for message in messages[-LAST_SHOWN:]:
-            who = _(ASKS if message.role == "user" else ANSWERS)
-            print(f"{who} {harmless(self._assistant.tools.said(message))}")
+            who = ASKS if message.role == "user" else ANSWERS
+            print(f"{_(who)} {harmless(self._assistant.tools.said(message))}")
 
     def _again(self, __: str) -> None:
         if self._in_workspace():

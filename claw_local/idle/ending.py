@@ -41,7 +41,7 @@ def error_of(run: Run, log: Path, *, failed: bool) -> LearnError:
         failed: whether it went wrong this time.
     """
     if run.state == "stopped":
-        return LearnError(f"{_('The learning run was stopped.')} {_(STAYS)}")
+        return LearnError(_("The learning run was stopped.") + " " + _(STAYS))
     if run.state == "paused" and not failed:
         return LearningPaused(_("Learning is paused. `claw-local learn now` goes on from {place}.", place=run.where))
     if failed and run.failures[-1].kind in WITHOUT_A_WORD:

@@ -131,4 +131,5 @@ def until_in_words(held: records.Held | None, wall: datetime) -> str:
         return "(claw-local learn resume)"
     until = datetime.fromisoformat(held.until).astimezone(wall.tzinfo)
     day = "" if until.date() == wall.date() else f"{until:%Y-%m-%d} "
-    return _("until {time} (claw-local learn resume)", time=f"{day}{until:%H:%M}")
+    time = f"{day}{until:%H:%M}"
+    return _("until {time} (claw-local learn resume)", time=time)

@@ -75,7 +75,8 @@ class Running:
                 raise ToolError("There is no command. Name a program and its arguments.")
         told = command if isinstance(command, str) else "\n".join(map(shlex.quote, command))
         how = _("through the shell:") if said.shell else _("without a shell:")
-        preview = f"{how}\n{told}\n{_('in {folder}', folder=self.folder.root)}"
+        where = _("in {folder}", folder=self.folder.root)
+        preview = f"{how}\n{told}\n{where}"
 
         def perform(stop: threading.Event | None) -> Result:
             return self._run(command, said.shell, stop)

@@ -49,7 +49,7 @@ class Writing:
         after = addition if call.name == "write" else _joined(old, text)
         if before == after:
             return Prepared(call, f"{call.name} {shown}", "", False, "", lambda __: Result(f"{shown} is so already."))
-        title = f"{call.name} {shown}" + (f" ({_('a new file')})" if before is None else "")
+        title = f"{call.name} {shown}" + (" " + _("(a new file)") if before is None else "")
 
         def perform(__: threading.Event | None) -> Result:
             if self._now(parts)[0] != before:

@@ -98,7 +98,7 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
         store.runs.note_failure(run_id, kind, words)
     has_more = run.checkpoint.get("phase", "start") != "start"
     if (full and run.checkpoint) or (has_more and not isinstance(error, LearnError)):
-        store.runs.pause(run_id, f"{words} {_('It goes on from {place}.', place=run.where)}")
+        store.runs.pause(run_id, words + " " + _("It goes on from {place}.", place=run.where))
     else:
         store.runs.finish(run_id, "failed", result={}, detail=words)
     return FAILED
@@ -124,7 +124,7 @@ def _words(error: Exception) -> str:
         return _("Memory ran out while learning. Close other programs, or learn with a smaller model.")
     if isinstance(error, OSError):
         remedy = _("Make some room on the disk.") if _is_full(error) else _("Run `claw-local doctor`.")
-        return f"{_('Learning could not write its files: {error}.', error=error)} {remedy}"
+        return _("Learning could not write its files: {error}.", error=error) + " " + remedy
     return _(
         "Learning met an error that was not expected ({kind}: {error}). Its log has the details.",
         kind=type(error).__name__,

@@ -126,7 +126,7 @@ def _steps(course: Course, state: State) -> State:
         share = (END - BEGIN) / learning.steps
         fraction = BEGIN + share * state.step
         if state.phase == "practising":
-            report("practising", fraction, f"{where}: {_('fresh answers')}")
+            report("practising", fraction, where + ": " + _("fresh answers"))
             state.samples = practice.round(course.engine, current, learning.rollouts)
             state.samples += balanced([stored[n] for n in replay.permutation(len(stored))], learning.replay)
             if not state.samples:
@@ -135,7 +135,7 @@ def _steps(course: Course, state: State) -> State:
                 )
             state.phase = "training"
             keep(whole=False)
-        words = f"{where}: {ngettext('{number} sample', '{number} samples', len(state.samples))}"
+        words = where + ": " + ngettext("{number} sample", "{number} samples", len(state.samples))
 
         begun, of = fraction + 0.4 * share, 0.6 * share
 

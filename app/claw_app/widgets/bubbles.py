@@ -282,7 +282,8 @@ class Bubble(Vertical, can_focus=True):
         if not said:
             return Content.styled(overrules, "$quiet")
         said = f"{said[:_BECAUSE]}{'…' if len(said) > _BECAUSE else ''}"
-        return Content.styled(f"{_('because you went on: “{said}”', said=said)}  {overrules}", "$quiet")
+        because = _("because you went on: “{said}”", said=said)
+        return Content.styled(f"{because}  {overrules}", "$quiet")
 
 
 def _giver(signal: Signal) -> str:

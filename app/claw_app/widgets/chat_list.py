@@ -174,7 +174,7 @@ class ChatList(OptionList):
             mark = "▾" if self._archive_open else "▸"
             yield Option("", disabled=True)
             yield Option(
-                Content.styled(f"{mark} {_('Archived')}  {len(archived)}", "$quiet"),
+                Content.styled(mark + " " + _("Archived") + f"  {len(archived)}", "$quiet"),
                 id=_ARCHIVE,
             )
             if self._archive_open:

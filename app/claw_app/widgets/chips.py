@@ -45,13 +45,14 @@ class Chips:
         """Keep a text aside. Returns its label."""
         chip = _Chip(name, text)
         shown = name if len(name) <= _SHOWN_NAME else f"…{name[1 - _SHOWN_NAME :]}"
-        if name == PASTED:
-            shown = _(name)
+        if not name or name == PASTED:
+            shown = _(name) or _("text")
+        length = ngettext("{number} character", "{number} characters", len(text))
         number = 0
         while True:
             number += 1
-            title = f"{shown or _('text')} {number}" if not name or name == PASTED or number > 1 else shown
-            label = f"[{title} · {ngettext('{number} character', '{number} characters', len(text))}]"
+            title = f"{shown} {number}" if not name or name == PASTED or number > 1 else shown
+            label = f"[{title} · {length}]"
             if self._chips.setdefault(label, chip) == chip:
                 return label
 

@@ -41,7 +41,7 @@ class Editor(TextArea):
         self.enter_keeps = enter_keeps
         self.border_title = title
         kept = _("Enter sends · Ctrl+J new line") if enter_keeps else _("Ctrl+S keeps")
-        self.border_subtitle = f"{kept} · {_('Esc leaves it as it was')}"
+        self.border_subtitle = kept + " · " + _("Esc leaves it as it was")
 
     def on_mount(self) -> None:
         self.move_cursor(self.document.end)

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 STOPS = N_("F5 stops")
 ELSEWHERE = N_("begun elsewhere")
 BY_ITSELF = N_("leaves at a key")
+PHASES = (
+    *(N_("starting"), N_("loading"), N_("exam"), N_("judging"), N_("practising"), N_("training"), N_("gate")),
+    *(N_("fetching"), N_("checking")),
+)
+"""What a run, or the fetching of a model, may be at. The store has them in English; `_()` says them otherwise."""
 
 
 class LearnBar(Horizontal):

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -14,9 +15,9 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from claw_local.language import _, ngettext
+from claw_local.language import N_, _, ngettext
 
-from ..text import local_time
+from ..text import local_time, padded
 
 if TYPE_CHECKING:
     from textual_plotext import PlotextPlot
@@ -31,6 +32,9 @@ RECENT = 20
 _SETTLED = 4
 _LEAST = 3
 """Fewer replies make no curve."""
+_DAY_CELLS = 12
+_COLUMNS = ((N_("good"), 6), (N_("so-so"), 7), (N_("bad"), 6), (N_("mean"), 8))
+"""The columns behind the day, and how many cells each has at least."""
 
 
 class RowList(OptionList):
@@ -172,14 +176,17 @@ def _tally(scored: Sequence[Scored]) -> list[Content]:
 
 def by_day(scored: Sequence[Scored], days: int = 14) -> Content:
     """A table for where no curve can be drawn: one line a day, newest first."""
-    lines = [Content.styled(_("day         good  so-so   bad    mean"), "$quiet")] if scored else []
+    if not scored:
+        return Content("")
+    columns = [(_(name), max(cells, cell_len(_(name)) + 2)) for name, cells in _COLUMNS]
+    head = padded(_("day"), _DAY_CELLS) + "".join(" " * (cells - cell_len(name)) + name for name, cells in columns)
+    lines = [Content.styled(head, "$quiet")]
     found = [(day, list(group)) for day, group in groupby(scored, lambda one: local_time(one.created_at).date())]
     for day, group in reversed(found[-days:]):
         scores = [one.score for one in group]
-        mean = sum(scores) / len(scores)
-        lines.append(
-            Content(f"{day.isoformat():<12}{scores.count(1):>6}{scores.count(0):>7}{scores.count(-1):>6}{mean:>+8.2f}")
-        )
+        row = [*(str(scores.count(score)) for score in (1, 0, -1)), f"{sum(scores) / len(scores):+.2f}"]
+        cells = "".join(f"{value:>{width}}" for value, (__, width) in zip(row, columns, strict=True))
+        lines.append(Content(f"{day.isoformat():<{_DAY_CELLS}}{cells}"))
     return Content("\n").join(lines)
 
 

@@ -183,7 +183,7 @@ def _model_line(model: FoundModel | Recommended) -> Content:
     if hasattr(model, "repo"):
         why = one_line(cast("Recommended", model).why)
         return Content.assemble(
-            ("↓ ", "$accent"), one_line(model.name), ("  " + _("{size} to fetch", size=size) + f" · {_(why)}", "$quiet")
+            ("↓ ", "$accent"), one_line(model.name), ("  " + _("{size} to fetch", size=size) + f" · {why}", "$quiet")
         )
     details = " · ".join(part for part in (model.quantisation, size, _(_WHERE.get(model.source, ""))) if part)
     mark = ("● ", "$success") if model.in_use else ("○ ", "$quiet")
