@@ -45,10 +45,10 @@ def error_of(run: Run, log: Path, *, failed: bool) -> LearnError:
     if run.state == "paused" and not failed:
         return LearningPaused(_("Learning is paused. `claw-local learn now` goes on from {place}.", place=run.where))
     if failed and run.failures[-1].kind in WITHOUT_A_WORD:
-        said = [_("The learning run ended early: {why}.", why=run.failures[-1].words), _(STAYS)]
+        said = _("The learning run ended early: {why}.", why=run.failures[-1].words) + " " + _(STAYS)
         if run.state == "paused":
-            said.append(_("`claw-local learn now` goes on from {place}.", place=run.where))
-        return LearnError(" ".join([*said, _("Its log is {log}.", log=log)]))
+            said += " " + _("`claw-local learn now` goes on from {place}.", place=run.where)
+        return LearnError(said + " " + _("Its log is {log}.", log=log))
     if run.detail:
         return LearnError(run.detail)
-    return LearnError(" ".join([_("The learning run failed."), _(STAYS), _("Its log is {log}.", log=log)]))
+    return LearnError(_("The learning run failed.") + " " + _(STAYS) + " " + _("Its log is {log}.", log=log))
