@@ -72,9 +72,9 @@ def texts(message: Message) -> list[str]:
 
 
 def fields(text: str) -> set[str]:
-    """What a text fills in, with how: {"{number}", "{share:.0%}"}."""
+    """What a text fills in, with how: {"{number}", "{share:.0%}"}. A leading 0 of a day is each language's own."""
     return {
-        "{" + name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "") + "}"
+        "{" + name + (f"!{conversion}" if conversion else "") + (f":{form}" if form and form != "02" else "") + "}"
         for _, name, form, conversion in Formatter().parse(text)
         if name is not None
     }

@@ -147,7 +147,7 @@ def day_name(stamp: str, today: date) -> str:
 def moment(stamp: str, *, year: bool = False) -> str:
     """A stored time, short: 21 Nov 14:05; with the year where it is asked for."""
     time = local_time(stamp)
-    parts = {"day": f"{time:%d}", "month": _(_SHORT_MONTHS[time.month - 1]), "time": f"{time:%H:%M}"}
+    month, clock = _(_SHORT_MONTHS[time.month - 1]), f"{time:%H:%M}"
     if year:
-        return _("{day} {month} {year} {time}", year=time.year, **parts)
-    return _("{day} {month} {time}", **parts)
+        return _("{day:02} {month} {year} {time}", day=time.day, month=month, year=time.year, time=clock)
+    return _("{day:02} {month} {time}", day=time.day, month=month, time=clock)
