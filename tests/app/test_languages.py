@@ -136,18 +136,11 @@ async def tour(assistant: Any, until: Until, chat_id: int) -> dict[str, dict[str
             "settings, incognito": lambda: ChatSettings(assistant, Choices(), incognito=True),
             "search": lambda: Search(assistant),
             "export": lambda: Export(assistant, chat_id, "Eggs"),
-            "a question": lambda: Confirm(
-                _("A training run is on. If you quit now, it is left, and the next one goes on with it."),
-                _("Quit"),
-                _("Stay"),
-            ),
+            "a question": lambda: Confirm(_(RUN_IS_ON), _("Quit"), _("Stay")),
             "fetching": lambda: Confirm("Fetch?", _("Fetch"), _("Not now")),
-            "a hint": lambda: AskLine(
-                _("What should this reply have been like?"), "", _("for example: at most two sentences, no lists")
-            ),
-            "a workspace": lambda: AskLine(
-                _("Which folder may this chat's tools touch?"), "", _("a folder; none takes it away")
-            ),
+            "a hint": lambda: AskLine(_("What should this reply have been like?"), "", _(EXAMPLE)),
+            "a wish": lambda: AskLine(_("What do you wish for, in every chat?"), "", _(EXAMPLE)),
+            "a workspace": lambda: AskLine(_(WHICH_FOLDER), "", _("a folder; none takes it away")),
             "a longer text": lambda: AskText(_("Say it otherwise"), ""),
             "a tool asks": lambda: Approve(change),  # type: ignore[arg-type]
             "a report": lambda: Report(_("Adapter {id}", id=1), "", GATE),
