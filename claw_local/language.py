@@ -86,8 +86,8 @@ def begin(paths: Paths) -> None:
 def choose(setting: str, environment: Mapping[str, str] = os.environ) -> str:
     """The code of the language that a setting means: a code; or `auto`, and whatever is no code, for the system's.
 
-    The system's is the first of LC_ALL, LC_MESSAGES and LANG that says something (POSIX, 8.2); where none does, on
-    Windows and macOS, what its own settings say. A language that is not there is English.
+    The system's is what the first of LC_ALL, LC_MESSAGES and LANG says that says something (POSIX, 8.2); where none does,
+    on Windows, the language of its menus. One that is not there means English.
     """
     if setting in LANGUAGES:
         return setting
@@ -102,11 +102,10 @@ def _plain(locale: str) -> str:
 
 
 def _of_the_system() -> str:
-    if os.name != "nt" and sys.platform != "darwin":
+    """What Windows is set to; elsewhere the variables say it, or nobody does."""
+    if sys.platform != "win32":
         return ""
+    import ctypes
     import locale
 
-    try:
-        return locale.getlocale()[0] or ""
-    except ValueError:
-        return ""
+    return locale.windows_locale.get(ctypes.windll.kernel32.GetUserDefaultUILanguage(), "")
