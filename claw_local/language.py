@@ -86,7 +86,7 @@ def begin(paths: Paths) -> None:
 def choose(setting: str, environment: Mapping[str, str] = os.environ) -> str:
     """The code of the language that a setting means: a code; or `auto`, and whatever is no code, for the system's.
 
-    The system's is what the first of LC_ALL, LC_MESSAGES and LANG says that says something (POSIX, 8.2); where none does,
+    For the system speaks the first of LC_ALL, LC_MESSAGES and LANG that says something (POSIX, 8.2); where none does,
     on Windows, the language of its menus. One that is not there means English.
     """
     if setting in LANGUAGES:
