@@ -26,6 +26,7 @@ from claw_local.idle.job import LearnResult
 from claw_local.idle.kept import BEGAN, DRAWN, PLAN, VARIANTS, clear_work, folder_of
 from claw_local.judge.background import judge_waiting
 from claw_local.judge.verdict import AnyJudge
+from claw_local.language import _
 from claw_local.paths import Paths
 from claw_local.settings import ModelSettings, Settings
 from claw_local.signals import turns
@@ -73,10 +74,10 @@ def run(store: Store, paths: Paths, request: Request, run_id: int) -> None:
             use. OSError: what the run must keep cannot be written.
     """
     report = _reporter(store, run_id)
-    report("loading", 0.0, "the model")
+    report("loading", 0.0, _("the model"))
     engine = LlamaCppEngine.open(request.model, _engine_settings(request), cache_dir=paths.data)
     try:
-        exam = lambda n, of: report("exam", 0.01, f"{n} of {of}")  # noqa: E731
+        exam = lambda n, of: report("exam", 0.01, _("{n} of {of}", n=n, of=of))  # noqa: E731
         with judging(request.settings, paths, store, engine, exam) as judge:
             _run(store, paths, request, engine, judge, run_id, report)
     finally:
@@ -129,7 +130,7 @@ def _run(
 
         steps = settings.learning.steps
         rewards = judged(
-            store, judge, plan.train, plan.checks, plan.hints, lambda n, _: report("exam", 0.04, f"case {n}")
+            store, judge, plan.train, plan.checks, plan.hints, lambda n, __: report("exam", 0.04, _("case {n}", n=n))
         )
         varied = kept_or_adapted(
             own / VARIANTS, store, engine, plan.train, rewards, plan.hints, slots(parent), settings, report
@@ -158,7 +159,7 @@ def _run(
         )
         trained = train(course)
         candidate = AdapterSlot(folder / "adapter.gguf")
-        report("gate", 0.85, "asking questions it never trained on")
+        report("gate", 0.85, _("asking questions it never trained on"))
         verdict, probes = ask_gate(
             settings,
             engine,
@@ -239,7 +240,7 @@ def _plan(
     """Judge what was said since the last run, and settle what this one learns from."""
     waiting = turns.waiting(store)
     if judge is not None:
-        judge_waiting(store, judge, waiting, lambda n: report("judging", 0.02, f"{n} of {len(waiting)}"))
+        judge_waiting(store, judge, waiting, lambda n: report("judging", 0.02, _("{n} of {of}", n=n, of=len(waiting))))
     plan = make_plan(store, request.settings, engine, request.threads)
     fingerprint = write_plan(own / PLAN, plan)
     began = (own / BEGAN).read_bytes() if (own / BEGAN).is_file() else b""
