@@ -207,7 +207,7 @@ class GateSettings(Section):
 
     min_length_ratio: float = Field(0.6, ge=0.0, le=1.0)
     """Mean words of its answers, over those of the adapter now in use, at least this. With a wish about length active:
-    over those that the adapter in use gives when it is told the wish."""
+    over those with which the adapter in use keeps the wish when it is told it."""
     max_kl_base: float = Field(0.5, gt=0.0)
     """Largest mean KL to the base model on the guard prompts, in nats per token; or as far as the wishes alone, told
     outright, take it, where that is further."""

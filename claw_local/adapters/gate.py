@@ -19,6 +19,8 @@ from .qualities import Qualities, qualities
 
 CLEARLY_WORSE = -0.1
 """How much the checks' mean score may fall where it is not the reason to accept."""
+LEAST_KEPT = 3
+"""Answers that keep a wish about length from which it is taken how long such answers are."""
 _LEAST_GAINS = {"checks": 0.05, "margin": 0.005}
 """Smaller means than these are no reason to accept, however sure: noise in the weights moves every answer a little."""
 
@@ -154,7 +156,8 @@ def decide(
         probes: the questions put to both.
         guard: what was measured on the guard and safety prompts.
         wished: families of the checks that are wished for. Where "length" is one, the answers are held not against
-            those of the adapter in use but against what it says when told the wish: saying still less is no merit.
+            those of the adapter in use but against what it says when told the wish and keeping it: saying still less
+            is no merit.
             Where "language" is one, another language than the question's is no fault.
         wishes: what the checks look for, in plain words, for the report.
         looks: how many times the same candidate is decided on as answers come in. The chance of an error is shared out
@@ -165,7 +168,7 @@ def decide(
     questions = [probe.question for probe in probes]
     before = qualities([probe.before for probe in probes], questions)
     after = qualities([probe.after for probe in probes], questions)
-    told = qualities([probe.hinted for probe in probes if probe.hinted])
+    told = qualities(_as_wished(probes))
     length_wished = "length" in wished
     expected = min(told.words, before.words) if length_wished and told.words else before.words
     # Cut short, nobody told it the wish: how short is too short is not known then.
@@ -231,6 +234,15 @@ def _closer(probes: Sequence[Probe]) -> float | None:
     ]
     before = sum(before for before, __ in pairs)
     return 1 - sum(after for __, after in pairs) / before if before > 0 else None
+
+
+def _as_wished(probes: Sequence[Probe]) -> list[str]:
+    """What the adapter in use says when told the wishes: where it keeps them, if that is often enough to go by.
+
+    A small model that is told "two sentences" often writes five all the same. One that writes two says less than that.
+    """
+    kept = [probe.hinted for probe in probes if probe.hinted and probe.kept_hinted == 1.0]
+    return kept if len(kept) >= LEAST_KEPT else [probe.hinted for probe in probes if probe.hinted]
 
 
 def _mean(probes: Sequence[Probe], name: str) -> float | None:

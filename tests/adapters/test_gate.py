@@ -156,6 +156,22 @@ def test_short_answers_pass_when_they_were_wished_for() -> None:
     assert not verdict(probes(after="one two", hinted="one two three")).accepted
 
 
+def test_how_short_is_too_short_is_taken_from_the_answers_that_keep_the_wish() -> None:
+    """Told "two sentences", a small model keeps to it half of the time: what it says else is no measure."""
+    long, short = "a long one " * 20, "these are ten words " * 2 + "and two"
+    told = [
+        replace(
+            p, before=long, hinted=short if n % 2 else long, kept_hinted=float(n % 2), kept_before=0.0, kept_after=1.0
+        )
+        for n, p in enumerate(probes(after="of it are only seven words left"))
+    ]
+    assert verdict(told, length_wished=True).accepted
+    cut = [replace(p, after="No. Yes.") for p in told]
+    assert "fewer than 6" in verdict(cut, length_wished=True).reason
+    rarely = [replace(p, kept_hinted=float(n < 2)) for n, p in enumerate(told)]
+    assert "fewer than" in verdict(rarely, length_wished=True).reason, "two answers are too few to go by"
+
+
 def test_without_hints_the_judged_replies_decide() -> None:
     plain = {"divergence_before": None, "score_before": None, "score_after": None}
     liked = [replace(p, margin=0.2 + n / 50) for n, p in enumerate(probes(**plain))]
