@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
 from textual.app import App, SystemCommand
+from textual.markup import escape
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
@@ -210,7 +211,8 @@ class ClawApp(App[None]):
             )
         for chat_id, title in self.main.chats.titles():
             yield SystemCommand(
-                f"Open: {title}",
+                # The palette reads markup; a title is what somebody said.
+                f"Open: {escape(title)}",
                 "Go to this chat",
                 partial(self.call_later, self.main.go_to, chat_id),
                 discover=False,

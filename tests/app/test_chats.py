@@ -339,6 +339,18 @@ async def test_every_command_has_its_action(app: ClawApp) -> None:
 async def test_both_themes_are_there_and_f9_changes_between_them(app: ClawApp) -> None:
     async with app.run_test() as pilot:
         assert app.theme == "claw-dark"
+async def test_the_palette_takes_a_title_as_it_was_said(app: ClawApp, scripted: Any, until: Until) -> None:
+    scripted.new_chat(title="what is [/b] in [bold]BBCode[/bold]")
+    async with app.run_test() as pilot:
+        await until(pilot, app.main.chats.titles)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        await pilot.press(*"open")
+        listed = app.screen.query_one(CommandList)
+        await until(pilot, lambda: any("what is" in str(option.prompt) for option in listed.options))
+        assert any("what is [/b] in [bold]BBCode[/bold]" in str(option.prompt) for option in listed.options)
+
+
         await pilot.press("f9")
         assert app.theme == "claw-light"
         await pilot.press("f9")
