@@ -8,6 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from textual.command import CommandList, CommandPalette
+from textual.widgets import Static
+
 from claw_app.app import ClawApp
 from claw_app.commands import COMMANDS, key_names
 from claw_app.screens.ask import AskLine
@@ -169,6 +172,13 @@ async def test_chats_are_written_to_a_file_which_is_never_replaced_unasked(
         field.value = str(tmp_path / "nowhere" / "x.md")
         await pilot.press("enter")
         await until(pilot, lambda: "There is no folder" in str(app.screen.query_one("#export-problem").render()))
+        for nowhere in ("x" * 300, "~nobody-has-this-name/x.md"):
+            app.screen.query_one("#export-problem", Static).update("")
+            field.value = nowhere
+            await pilot.press("enter")
+            await until(
+                pilot, lambda: "Nothing can be written" in str(app.screen.query_one("#export-problem").render())
+            )
         app.screen.query_one("RadioSet").query("RadioButton").last().value = True
         await pilot.pause()
         field.value = str(tmp_path)
@@ -329,16 +339,6 @@ async def test_the_palette_offers_every_command_and_every_chat(app: ClawApp, scr
         assert "Open: about eggs" in offered
 
 
-async def test_every_command_has_its_action(app: ClawApp) -> None:
-    async with app.run_test():
-        for command in COMMANDS:
-            owner, _, name = command.action.rpartition(".")
-            assert hasattr(app if owner else app.main, f"action_{name}"), command.action
-
-
-async def test_both_themes_are_there_and_f9_changes_between_them(app: ClawApp) -> None:
-    async with app.run_test() as pilot:
-        assert app.theme == "claw-dark"
 async def test_the_palette_takes_a_title_as_it_was_said(app: ClawApp, scripted: Any, until: Until) -> None:
     scripted.new_chat(title="what is [/b] in [bold]BBCode[/bold]")
     async with app.run_test() as pilot:
@@ -351,6 +351,16 @@ async def test_the_palette_takes_a_title_as_it_was_said(app: ClawApp, scripted: 
         assert any("what is [/b] in [bold]BBCode[/bold]" in str(option.prompt) for option in listed.options)
 
 
+async def test_every_command_has_its_action(app: ClawApp) -> None:
+    async with app.run_test():
+        for command in COMMANDS:
+            owner, _, name = command.action.rpartition(".")
+            assert hasattr(app if owner else app.main, f"action_{name}"), command.action
+
+
+async def test_both_themes_are_there_and_f9_changes_between_them(app: ClawApp) -> None:
+    async with app.run_test() as pilot:
+        assert app.theme == "claw-dark"
         await pilot.press("f9")
         assert app.theme == "claw-light"
         await pilot.press("f9")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
@@ -96,13 +97,20 @@ class Export(ModalScreen["str | None"]):
         """Write it, unless something stands in the way."""
         if self._writing:
             return
-        path = Path(self.query_one(Input).value.strip()).expanduser().absolute()
-        if path.is_dir():
-            path = path / self._suggestion().name
-            self.query_one(Input).value = str(path)
-        if not path.parent.is_dir():
+        try:
+            path = Path(self.query_one(Input).value.strip()).expanduser().absolute()
+            if path.is_dir():
+                path = path / self._suggestion().name
+                self.query_one(Input).value = str(path)
+            there, folder = path.exists(), path.parent.is_dir()
+        except (OSError, RuntimeError) as error:  # A name too long, a folder one may not look into, a ~nobody.
+            self._say(
+                f"Nothing can be written there ({getattr(error, 'strerror', None) or error}). Choose another place."
+            )
+            return
+        if not folder:
             self._say(f"There is no folder {path.parent}. Make it first, or choose another one.")
-        elif path.exists() and self._replace != path:
+        elif there and self._replace != path:
             self._replace = path
             self._say(f"{path.name} is there already. Enter once more replaces it.")
         else:
@@ -145,4 +153,6 @@ def documents() -> Path:
     import platformdirs
 
     folder = platformdirs.user_documents_path()
-    return folder if folder.is_dir() else Path.cwd()
+    with suppress(OSError):  # The folder one is in may be gone.
+        return folder if folder.is_dir() else Path.cwd()
+    return Path.home()
