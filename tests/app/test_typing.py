@@ -19,7 +19,7 @@ from textual import events
 from textual._cells import cell_len
 
 from claw_app.app import ClawApp
-from claw_app.screens.typing import editor_command
+from claw_app.screens.typing import editor_command, run_editor
 from claw_local.errors import UsageError
 from claw_local.signals.attached import own_words
 
@@ -217,6 +217,12 @@ async def test_without_a_terminal_the_editor_is_refused_and_the_text_stays(app: 
 def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path: Path) -> None:
     editor = tmp_path / "editor.py"
     editor.write_text(
+def test_ctrl_c_while_the_editor_is_open_ends_the_editor_alone() -> None:
+    both = "import os, signal; [os.kill(one, signal.SIGINT) for one in (os.getppid(), os.getpid())]"
+    assert run_editor([sys.executable, "-c", both]) != 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
         "import pathlib, sys\n"
         "file = pathlib.Path(sys.argv[1])\n"
         f"pathlib.Path({str(tmp_path / 'seen')!r}).write_text(file.read_text())\n"
