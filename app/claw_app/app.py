@@ -18,6 +18,7 @@ from textual.screen import Screen
 from claw_local.errors import ClawError
 
 from .background import Background
+from .launch import when_ended
 from .screens.by_itself import Watch
 from .screens.front import Front
 from .styles import CHAT
@@ -101,6 +102,8 @@ class ClawApp(App[None]):
     def on_load(self) -> None:
         self._opened = asyncio.get_running_loop().create_future()
         self.look.dress(self)
+        if not self.is_headless:
+            when_ended(self._end)
 
     async def on_event(self, event: events.Event) -> None:
         """As usual, but what is typed before the field is there waits for it."""
@@ -255,6 +258,13 @@ class ClawApp(App[None]):
         question = "A training run is on. If you quit now, it is left, and the next one goes on with it."
         if await self.push_screen_wait(Confirm(question, "Quit", "Stay")):
             self._leave()
+
+    def _end(self) -> None:
+        """Leave, and ask nothing."""
+        if self._typed_ahead is None:
+            self._leave()
+        else:  # There is no chat yet.
+            self.exit()
 
     def _leave(self) -> None:
         self.leaving = True
