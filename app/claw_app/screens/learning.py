@@ -10,6 +10,8 @@ from textual import on
 from textual.message import Message
 from textual.screen import Screen
 
+from claw_local.errors import ClawError
+
 from ..text import count, one_line
 from ..widgets.learn_bar import LearnBar
 from ..widgets.top_bar import TopBar
@@ -48,6 +50,7 @@ class LearningActions(Screen[None]):
     leave_learning: threading.Event
     """Set to leave it, so that the next start goes on with it."""
     _asking = 0
+    _trouble = ""
     forgotten: int | None = None
     """How often something was forgotten in this home, as far as the screen knows."""
 
@@ -60,9 +63,6 @@ class LearningActions(Screen[None]):
         self._asking += 1
         try:
             state = await self.claw.watcher.quick(assistant.learn.status)
-        except Exception as error:
-            self.claw.fail(error)
-        else:
             self._say_made_room(self.status.state, state)
             self.status.state = state
             self.query_one(LearnBar).watch_run(state.run)
@@ -71,8 +71,17 @@ class LearningActions(Screen[None]):
                 self.claw.say(state.notice, title="It learned something wrong", severity="warning", timeout=15)
                 await self.claw.watcher.quick(assistant.learn.noticed)
             await self.tell_news(state)
+            self._trouble = ""
+        except Exception as error:
+            self._say_once(error)
         finally:
             self._asking -= 1
+
+    def _say_once(self, error: Exception) -> None:
+        """It is asked again in a moment, and says the same as long as nothing is mended."""
+        if (words := self.claw.sentence(error)) != self._trouble:
+            self._trouble = words
+            self.claw.fail(error)
 
     def _say_made_room(self, before: LearnStatus | None, now: LearnStatus) -> None:
         # Imported here: the first paint needs none of it.
@@ -91,7 +100,10 @@ class LearningActions(Screen[None]):
         """The same, unless the last question is still unanswered: other programs change these things too."""
         if not self._asking:
             await self.refresh_status()
-            await see_forgotten(cast("ChatScreen", self))
+            try:
+                await see_forgotten(cast("ChatScreen", self))
+            except ClawError as error:
+                self._say_once(error)
 
     async def action_toggle_learning(self) -> None:
         """Turn learning on or off."""
