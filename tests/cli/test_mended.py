@@ -182,3 +182,25 @@ def test_a_home_that_nobody_has_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("CLAW_LOCAL_HOME", "~nobody-of-that-name/x")
     with pytest.raises(StoreError, match="CLAW_LOCAL_HOME"):
         locate()
+
+
+def run(home: Paths, *arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env={**environment(home), **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_chat_in_which_something_is_said_is_not_deleted_any_more(home: Paths) -> None:
+    store = Store(home)
+    chat = store.chats.create(title="kept")
+    answered(store, chat.id, "one")
+    store.chats.update(chat.id, deleted_at="2026-01-01T00:00:00.000000+00:00")
+    store.messages.add(chat.id, "assistant", "a title", parent_id=None, turn_type="side")
+    assert not store.chats.list(), "what the assistant does by itself brings nothing back"
+    answered(store, chat.id, "two, from another window")
+    assert [c.id for c in store.chats.list()] == [chat.id]
