@@ -195,6 +195,36 @@ def run(home: Paths, *arguments: str, **variables: str) -> subprocess.CompletedP
     )
 
 
+def test_letters_that_the_encoding_of_the_output_lacks_end_no_command(home: Paths) -> None:
+    store = Store(home)
+    chat = store.chats.create(title="Drachen \N{KITE} steigen… ä")
+    shown = run(home, "history", "list", PYTHONIOENCODING="latin-1")
+    assert shown.returncode == 0, shown.stderr
+    assert "Drachen ? steigen? ä" in shown.stdout.decode("latin-1")
+    listed = run(home, "history", "list", "--json", PYTHONIOENCODING="latin-1")
+    assert json.loads(listed.stdout.decode("latin-1"))["chats"][0]["title"] == chat.title
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no file can have such a name")
+def test_a_path_that_is_no_text_is_shown_somehow(tmp_path: Path) -> None:
+    home = locate(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    done = run(home, "config", "path", PYTHONIOENCODING="utf-8:strict")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"caf\\udce9" in done.stdout
+    assert "caf\udce9" in json.loads(run(home, "config", "path", "--json").stdout)["path"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are closed by a POSIX shell")
+@pytest.mark.parametrize("arguments", [("history", "delete", "1"), ("chat",)])
+def test_a_closed_input_is_one_from_which_nothing_comes(home: Paths, arguments: tuple[str, ...]) -> None:
+    Store(home).chats.create(title="kept")
+    closed = ["bash", "-c", 'exec "$@" <&-', "bash", *COMMAND, *arguments]
+    done = subprocess.run(closed, env=environment(home), capture_output=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr and b"unexpected" not in done.stderr
+    assert Store(home).chats.list()
+
+
 def test_a_chat_in_which_something_is_said_is_not_deleted_any_more(home: Paths) -> None:
     store = Store(home)
     chat = store.chats.create(title="kept")
