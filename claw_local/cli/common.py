@@ -82,7 +82,7 @@ def print_table(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -
 
     cells = [[" ".join(harmless(text).split()) for text in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    room = shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else 0
     for row in cells:
         parts = []
         for place, text in enumerate(row[:-1]):

@@ -45,7 +45,7 @@ def show_all(
         print_json({"settings": settings})
     elif not settings:
         typer.echo("Every setting is at its default.")
-    elif not sys.stdout.isatty():
+    elif sys.stdout is None or not sys.stdout.isatty():
         print_table([_row(setting) for setting in settings])
     else:
         _print_for_people(settings)

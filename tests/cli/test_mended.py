@@ -225,6 +225,14 @@ def test_a_closed_input_is_one_from_which_nothing_comes(home: Paths, arguments: 
     assert Store(home).chats.list()
 
 
+@pytest.mark.parametrize("arguments", [("backup",), ("history", "import"), ("history", "export", "1", "--out")])
+def test_a_person_whom_nobody_knows_has_no_folder(home: Paths, arguments: tuple[str, ...]) -> None:
+    Store(home).chats.create(title="kept")
+    done = run(home, *arguments, "~nobody-of-that-name/x")
+    assert done.returncode == 2
+    assert b"a name that nobody here has" in done.stderr
+
+
 def test_a_chat_in_which_something_is_said_is_not_deleted_any_more(home: Paths) -> None:
     store = Store(home)
     chat = store.chats.create(title="kept")
@@ -234,3 +242,21 @@ def test_a_chat_in_which_something_is_said_is_not_deleted_any_more(home: Paths) 
     assert not store.chats.list(), "what the assistant does by itself brings nothing back"
     answered(store, chat.id, "two, from another window")
     assert [c.id for c in store.chats.list()] == [chat.id]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_a_full_disk_is_said_in_a_sentence_by_what_is_no_command_too(home: Paths, argument: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, argument], env=environment(home), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.returncode == 1
+    assert b"could not be written" in done.stderr and b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("models", "show"), ("backup",)])
+def test_a_name_longer_than_a_file_can_have_is_said(home: Paths, arguments: tuple[str, ...]) -> None:
+    done = run(home, *arguments, "x" * 300)
+    assert done.returncode == 2
+    assert b"Give a shorter one" in done.stderr
