@@ -127,4 +127,9 @@ def run(arguments: Sequence[str]) -> int:
         app(list(arguments), prog_name="claw-local")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except OSError as error:  # Help could not be written.
+        if "--debug" in arguments:
+            raise
+        typer.echo(FULL if error.errno == errno.ENOSPC else f"Nothing could be written: {error.strerror}.", err=True)
+        return 1
     return 0

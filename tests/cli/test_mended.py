@@ -233,6 +233,18 @@ def test_a_person_whom_nobody_knows_has_no_folder(home: Paths, arguments: tuple[
     assert b"a name that nobody here has" in done.stderr
 
 
+def test_an_editor_that_cannot_be_read_as_a_command_is_named(home: Paths) -> None:
+    done = run(home, "config", "edit", EDITOR="vi 'unclosed", VISUAL="")
+    assert done.returncode == 2
+    assert b"$EDITOR cannot be read as a command" in done.stderr
+
+
+def test_an_editor_that_takes_the_file_away_changes_nothing(home: Paths) -> None:
+    done = run(home, "config", "edit", EDITOR="rm", VISUAL="")
+    assert done.returncode != 0
+    assert b"Nothing was changed" in done.stderr and b"unexpected" not in done.stderr
+
+
 def test_a_chat_in_which_something_is_said_is_not_deleted_any_more(home: Paths) -> None:
     store = Store(home)
     chat = store.chats.create(title="kept")
