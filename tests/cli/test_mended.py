@@ -272,3 +272,10 @@ def test_a_name_longer_than_a_file_can_have_is_said(home: Paths, arguments: tupl
     done = run(home, *arguments, "x" * 300)
     assert done.returncode == 2
     assert b"Give a shorter one" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_what_cannot_be_written_is_no_wrong_use(home: Paths) -> None:
+    Store(home).chats.create(title="kept")
+    assert run(home, "history", "export", "1", "--out", "/dev/full").returncode == 1
+    assert run(home, "learn", "log", "--limit", "9" * 20).returncode == 2
