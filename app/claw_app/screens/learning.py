@@ -51,6 +51,7 @@ class LearningActions(Screen[None]):
     """Set to leave it, so that the next start goes on with it."""
     _asking = 0
     _trouble = ""
+    _troubled = False
     forgotten: int | None = None
     """How often something was forgotten in this home, as far as the screen knows."""
 
@@ -71,7 +72,6 @@ class LearningActions(Screen[None]):
                 self.claw.say(state.notice, title="It learned something wrong", severity="warning", timeout=15)
                 await self.claw.watcher.quick(assistant.learn.noticed)
             await self.tell_news(state)
-            self._trouble = ""
         except Exception as error:
             self._say_once(error)
         finally:
@@ -79,6 +79,7 @@ class LearningActions(Screen[None]):
 
     def _say_once(self, error: Exception) -> None:
         """It is asked again in a moment, and says the same as long as nothing is mended."""
+        self._troubled = True
         if (words := self.claw.sentence(error)) != self._trouble:
             self._trouble = words
             self.claw.fail(error)
@@ -99,11 +100,14 @@ class LearningActions(Screen[None]):
     async def poll_status(self) -> None:
         """The same, unless the last question is still unanswered: other programs change these things too."""
         if not self._asking:
+            self._troubled = False
             await self.refresh_status()
             try:
                 await see_forgotten(cast("ChatScreen", self))
             except ClawError as error:
                 self._say_once(error)
+            if not self._troubled:
+                self._trouble = ""
 
     async def action_toggle_learning(self) -> None:
         """Turn learning on or off."""
