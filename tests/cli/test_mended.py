@@ -279,3 +279,10 @@ def test_what_cannot_be_written_is_no_wrong_use(home: Paths) -> None:
     Store(home).chats.create(title="kept")
     assert run(home, "history", "export", "1", "--out", "/dev/full").returncode == 1
     assert run(home, "learn", "log", "--limit", "9" * 20).returncode == 2
+
+
+def test_a_page_is_not_served_for_what_is_not_there(home: Paths, tmp_path: Path) -> None:
+    chat = run(home, "chat", "--web", "--chat", "99")
+    assert chat.returncode == 1 and b"There is no chat 99" in chat.stderr
+    folder = run(home, "chat", "--web", "--workspace", str(tmp_path / "none"))
+    assert folder.returncode == 2 and b"There is no folder" in folder.stderr
