@@ -195,6 +195,10 @@ class BranchActions(Screen[None]):
         text = event.text.strip()
         message = await self._close_editor(event.editor)
         if message is None:
+            # So much was said meanwhile that the message is not drawn any more.
+            typed = self.composer.draft
+            self.composer.restore(f"{typed}\n{text}" if typed.strip() else text)
+            self.claw.say("The message is out of sight, so nothing was changed. What you wrote is in the field.")
             return
         if not text or text == message.raw.strip():
             message.focus()
