@@ -48,7 +48,10 @@ def launch(
     from claw_local.paths import locate
 
     from .app import ClawApp
+    from .pastes import guard_pastes
     from .themes import Look
+
+    guard_pastes()
 
     def open_assistant() -> Assistant:
         from claw_local.assistant import Assistant
