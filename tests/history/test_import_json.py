@@ -304,7 +304,8 @@ def test_a_sampling_that_cannot_be_is_left_out_and_the_chat_answers(
     said = {"origin_id": "a", "messages": [{"key": "q", "role": "user", "content": "hi"}]}
     wrong = {"temperature": "hot", "max_tokens": -5, "top_p": [1], "stop": 5, "seed": True, "min_k": 3}
     right = {"top_k": 7, "repeat_penalty": 1.5, "stop": ["END"], "seed": 4}
-    history.import_file(write(tmp_path / "own.json", {"chats": [{**said, "sampling": {**wrong, **right}}]}))
+    given = {**wrong, **right, "stop": ["END", "\0"]}
+    history.import_file(write(tmp_path / "own.json", {"chats": [{**said, "sampling": given}]}))
     assert checked(store.chats.list()[0].sampling) == right
 
 

@@ -140,7 +140,7 @@ def _sampling(item: dict[str, Any]) -> dict[str, Any]:
         elif name == "seed" and type(value) is int and 0 <= value < 2**32:
             found[name] = value
         elif name == "stop" and isinstance(value, list) and all(isinstance(text, str) and text for text in value):
-            found[name] = [words(text) for text in value]
+            found[name] = [kept for text in value if (kept := words(text))]
     return found
 
 
