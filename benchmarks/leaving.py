@@ -10,6 +10,7 @@ came back) or killed (SIGKILL) at random moments, and gone on with until it ends
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -29,7 +30,7 @@ import psutil
 
 from claw_local import Assistant
 from claw_local.errors import LearnError
-from claw_local.idle.job import LearningPaused, LearnResult
+from claw_local.idle.job import Job, LearningPaused, LearnResult
 
 from .first_light import CORRECTIONS, TAUGHT
 
@@ -85,6 +86,14 @@ def watch(process: psutil.Process, since: float) -> Gone:
     return gone
 
 
+def process_of(job: Job) -> psutil.Process | None:
+    """The trainer's process. While it starts, the store still names the program that began it, which is this one."""
+    try:
+        return psutil.Process(job.pid)
+    except psutil.NoSuchProcess:
+        return None
+
+
 def disturb(assistant: Assistant, dice: random.Random, times: int, longest_s: float) -> tuple[LearnResult, Life]:
     """Learn, and leave or kill the run `times` times on the way, each time up to `longest_s` after it has loaded."""
     life = Life()
@@ -108,15 +117,16 @@ def disturb(assistant: Assistant, dice: random.Random, times: int, longest_s: fl
         while not ended.wait(0.02) and not begun_early and job.progress().phase in ("starting", "loading", "exam"):
             pass
         moment = dice.uniform(0.0, longest_s)
-        if not ended.wait(moment):
+        process = process_of(job)
+        if not ended.wait(moment) and process is not None:
             run = assistant.store.runs.get(job.run_id)
-            process = psutil.Process(int(run.process.partition(":")[0]))
             life.phases[run.phase] = life.phases.get(run.phase, 0) + 1
             kills = dice.random() < 0.5
             since = time.perf_counter()
             if kills:
                 life.killed += 1
-                process.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
             else:
                 life.left += 1
                 threading.Thread(target=job.leave).start()

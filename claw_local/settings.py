@@ -296,8 +296,11 @@ class IdleSettings(Section):
 
 
 class AppSettings(Section):
-    """How the app looks."""
+    """How the app looks, and which language it speaks."""
 
+    language: Literal["auto", "en", "zh", "de", "es", "fr", "ja"] = "auto"
+    """Language of the app's texts: English, Chinese, German, Spanish, French or Japanese. auto: what LC_ALL,
+    LC_MESSAGES or LANG say. The language of a chat is the one you write in."""
     theme: str = ""
     """Name of the app's colours: claw-dark (if empty), claw-light, claw-contrast, or a file in the themes folder."""
     plain: bool = False

@@ -15,7 +15,9 @@ FOLDERS = {"claw_local": ROOT, "claw_app": ROOT / "app", "claw_trainer": ROOT / 
 LAYERS = {
     "errors": 0,
     "files": 0,
+    "glimpse": 0,
     "hours": 0,
+    "language": 0,
     "paths": 0,
     "installed": 1,
     "settings": 1,

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
 from textual.app import App, SystemCommand
+from textual.command import CommandPalette
 from textual.markup import escape
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 
 from claw_local.errors import ClawError
+from claw_local.language import N_, _
 
 from .background import Background
 from .launch import when_ended
@@ -33,6 +36,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _TWICE_S = 2.0
 _TIDY_S = 0.5
+
+TEXTUALS_OWN = {
+    N_("Theme"): N_("Change the colours"),
+    N_("Screenshot"): N_("Save a picture of the screen (SVG)"),
+}
+"""What the palette has from Textual, and what it does."""
 
 
 class ClawApp(App[None]):
@@ -188,15 +197,17 @@ class ClawApp(App[None]):
             return str(error)
         if self.debug_errors:
             raise error
-        return (
-            f"Something unexpected went wrong ({type(error).__name__}: {error}). What you typed is kept. "
-            "Try again; if it happens again, start with --debug and report what it prints."
+        return _(
+            "Something unexpected went wrong ({kind}: {error}). What you typed is kept. "
+            "Try again; if it happens again, start with --debug and report what it prints.",
+            kind=type(error).__name__,
+            error=error,
         )
 
     def fail(self, error: BaseException) -> None:
         """Show an error as a notification."""
         if not self.leaving:
-            self.say(self.sentence(error), title="That did not work", severity="error", timeout=10)
+            self.say(self.sentence(error), title=_("That did not work"), severity="error", timeout=10)
 
     def say(self, words: str, *, title: str = "", severity: SeverityLevel = "information", timeout: float = 4) -> None:
         """Show a notification. The words may come from anywhere: they are cleaned, and never read as markup."""
@@ -210,19 +221,28 @@ class ClawApp(App[None]):
 
         for command in COMMANDS:
             yield SystemCommand(
-                command.title, command.help, partial(self.call_later, self.main.run_action, command.action)
+                _(command.title), _(command.help), partial(self.call_later, self.main.run_action, command.action)
             )
         for chat_id, title in self.main.chats.titles():
             yield SystemCommand(
                 # The palette reads markup; a title is what somebody said.
-                f"Open: {escape(title)}",
-                "Go to this chat",
+                _("Open: {title}", title=escape(title)),
+                _("Go to this chat"),
                 partial(self.call_later, self.main.go_to, chat_id),
                 discover=False,
             )
         for own in super().get_system_commands(screen):
-            if own.title in ("Theme", "Screenshot"):
-                yield own
+            if own.title in TEXTUALS_OWN:
+                yield own._replace(title=_(own.title), help=_(TEXTUALS_OWN[own.title]))
+
+    def action_command_palette(self) -> None:
+        """Ctrl+P: everything, by name."""
+        if not CommandPalette.is_open(self):
+            self.push_screen(CommandPalette(placeholder=_("Search for a command …"), id="--command-palette"))
+
+    def search_themes(self) -> None:
+        """Choose the colours from a list."""
+        self.push_screen(CommandPalette(providers=[ThemeProvider], placeholder=_("Search for a theme …")))
 
     def action_help(self) -> None:
         """Show all keys."""
@@ -243,7 +263,7 @@ class ClawApp(App[None]):
             self.call_later(self.action_quit)
         else:
             self._interrupted_at = now
-            self.say("Press Ctrl+C again to quit.", timeout=_TWICE_S)
+            self.say(_("Press Ctrl+C again to quit."), timeout=_TWICE_S)
 
     async def action_quit(self) -> None:
         """Leave. Only a training run is worth a question."""
@@ -255,8 +275,8 @@ class ClawApp(App[None]):
     async def _ask_and_leave(self) -> None:
         from .screens.ask import Confirm
 
-        question = "A training run is on. If you quit now, it is left, and the next one goes on with it."
-        if await self.push_screen_wait(Confirm(question, "Quit", "Stay")):
+        question = _("A training run is on. If you quit now, it is left, and the next one goes on with it.")
+        if await self.push_screen_wait(Confirm(question, _("Quit"), _("Stay"))):
             self._leave()
 
     def _end(self) -> None:

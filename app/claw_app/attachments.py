@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from claw_local.errors import UsageError
+from claw_local.language import _, ngettext
 from claw_local.signals.attached import Attachment, split
 
 from .text import clean, one_line
@@ -26,14 +27,20 @@ def read(typed: str) -> Attachment:
     data = _bytes(typed, name)
     if len(data) > LARGEST_BYTES:
         raise UsageError(
-            f"{name} is larger than {LARGEST_BYTES // 1_000_000} MB, the most that can be attached. "
-            "Attach a part of it, or paste what matters."
+            _(
+                "{name} is larger than {largest_bytes} MB, the most that can be attached. "
+                "Attach a part of it, or paste what matters.",
+                name=name,
+                largest_bytes=LARGEST_BYTES // 1000000,
+            )
         )
     text = _text(data)
     if text is None:
-        raise UsageError(f"{name} is not a text file, so it cannot be attached. Its text has to be in UTF-8 or UTF-16.")
+        raise UsageError(
+            _("{name} is not a text file, so it cannot be attached. Its text has to be in UTF-8 or UTF-16.", name=name)
+        )
     if not text.strip():
-        raise UsageError(f"{name} is empty: there is nothing to attach.")
+        raise UsageError(_("{name} is empty: there is nothing to attach.", name=name))
     return Attachment(name, clean(text))
 
 
@@ -43,7 +50,9 @@ def folded(message: str) -> str:
     if all(isinstance(part, str) for part in parts):
         return message
     shown = [
-        part.strip("\n") if isinstance(part, str) else f"▤ {part.name} · {len(part.text):,} characters"
+        part.strip("\n")
+        if isinstance(part, str)
+        else f"▤ {part.name} · " + ngettext("{number} character", "{number} characters", len(part.text))
         for part in parts
     ]
     return "\n".join(shown)
@@ -59,17 +68,17 @@ def _bytes(typed: str, name: str) -> bytes:
             if stat.S_ISDIR(kind):
                 raise IsADirectoryError
             if not stat.S_ISREG(kind):
-                raise UsageError(f"{name} is a device or a pipe, not a file: it cannot be attached.")
+                raise UsageError(_("{name} is a device or a pipe, not a file: it cannot be attached.", name=name))
             return file.read(LARGEST_BYTES + 1)
     except (IsADirectoryError, PermissionError) as error:
         if isinstance(error, IsADirectoryError) or Path(typed).expanduser().is_dir():
-            raise UsageError(f"{name} is a folder. Go on typing to choose a file in it.") from error
-        raise UsageError(f"{name} cannot be read: you have no permission.") from error
+            raise UsageError(_("{name} is a folder. Go on typing to choose a file in it.", name=name)) from error
+        raise UsageError(_("{name} cannot be read: you have no permission.", name=name)) from error
     except FileNotFoundError as error:
-        raise UsageError(f"There is no file {name}.") from error
+        raise UsageError(_("There is no file {name}.", name=name)) from error
     except (OSError, RuntimeError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise UsageError(f"{name} cannot be read: {said}.") from error
+        raise UsageError(_("{name} cannot be read: {said}.", name=name, said=said)) from error
 
 
 def _text(data: bytes) -> str | None:

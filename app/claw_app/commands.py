@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from textual.binding import Binding
 
+from claw_local.language import N_, _
+
 
 @dataclass(frozen=True)
 class Command:
@@ -17,6 +19,8 @@ class Command:
         letters: keys that work while not typing (the focus is on a reply or the list).
         title: what it is called in the palette and in the help.
         short: what it is called in the footer; empty keeps it out of there.
+
+    Title, help and short are in English: who shows them puts them into `_()`.
     """
 
     action: str
@@ -34,7 +38,7 @@ class Command:
     @property
     def words(self) -> str:
         """What may follow its slash command, empty if nothing may."""
-        return WORDS.get(self.action, "")
+        return _(WORDS.get(self.action, ""))
 
 
 SLASH = {
@@ -58,68 +62,105 @@ SLASH = {
 """The slash commands whose name the action does not say well."""
 
 WORDS = {
-    "rename_chat": "TITLE",
-    "search_chats": "WORDS",
-    "workspace": "FOLDER",
-    "hint": "TEXT",
+    "rename_chat": N_("TITLE"),
+    "search_chats": N_("WORDS"),
+    "workspace": N_("FOLDER"),
+    "hint": N_("TEXT"),
     "toggle_learning": "on|off|now|status|pause|resume",
-    "attach_file": "PATH",
-    "app.toggle_theme": "NAME",
+    "attach_file": N_("PATH"),
+    "app.toggle_theme": N_("NAME"),
 }
 """What may follow a slash command."""
 
 
 GROUPS: dict[str, tuple[Command, ...]] = {
-    "Chats": (
-        Command("new_chat", "ctrl+n", "", "New chat", "Begin a new chat", "New"),
-        Command("toggle_chats", "ctrl+o", "", "Chats", "Show or hide the list of chats", "Chats"),
-        Command("search_chats", "f7", "", "Search", "Search in everything that was said, in every chat", "Search"),
-        Command("filter_chats", "", "slash", "Find chat", "Find a chat by its title"),
-        Command("rename_chat", "f2", "", "Rename chat", "Give this chat another name"),
-        Command("chat_settings", "f6", "", "Chat settings", "Model, system prompt, sampling; may this chat teach?"),
-        Command("workspace", "", "", "Workspace", "The one folder that this chat's tools may touch; none: no tools"),
-        Command("delete_chat", "f8", "", "Delete chat", "Delete this chat; Ctrl+Z brings it back"),
-        Command("undo_delete", "ctrl+z", "", "Undo delete", "Bring back the chat deleted last"),
-        Command("undo_last", "", "", "Undo", "Take back what was done last: a deleted chat, a file that was written"),
-        Command("archive_chat", "", "", "Archive chat", "Put this chat away, or take it out again"),
-        Command("duplicate_chat", "", "", "Duplicate chat", "Go on in a copy of this chat"),
-        Command("export_chat", "", "", "Export chat", "Write this chat, or all, to a Markdown or JSON file"),
-        Command("new_incognito", "f12", "", "Incognito chat", "A chat that is never stored nor learned from"),
+    N_("Chats"): (
+        Command("new_chat", "ctrl+n", "", N_("New chat"), N_("Begin a new chat"), N_("New")),
+        Command("toggle_chats", "ctrl+o", "", N_("Chats"), N_("Show or hide the list of chats"), N_("Chats")),
+        Command(
+            "search_chats",
+            "f7",
+            "",
+            N_("Search"),
+            N_("Search in everything that was said, in every chat"),
+            N_("Search"),
+        ),
+        Command("filter_chats", "", "slash", N_("Find chat"), N_("Find a chat by its title")),
+        Command("rename_chat", "f2", "", N_("Rename chat"), N_("Give this chat another name")),
+        Command(
+            "chat_settings", "f6", "", N_("Chat settings"), N_("Model, system prompt, sampling; may this chat teach?")
+        ),
+        Command(
+            "workspace", "", "", N_("Workspace"), N_("The one folder that this chat's tools may touch; none: no tools")
+        ),
+        Command("delete_chat", "f8", "", N_("Delete chat"), N_("Delete this chat; Ctrl+Z brings it back")),
+        Command("undo_delete", "ctrl+z", "", N_("Undo delete"), N_("Bring back the chat deleted last")),
+        Command(
+            "undo_last", "", "", N_("Undo"), N_("Take back what was done last: a deleted chat, a file that was written")
+        ),
+        Command("archive_chat", "", "", N_("Archive chat"), N_("Put this chat away, or take it out again")),
+        Command("duplicate_chat", "", "", N_("Duplicate chat"), N_("Go on in a copy of this chat")),
+        Command("export_chat", "", "", N_("Export chat"), N_("Write this chat, or all, to a Markdown or JSON file")),
+        Command("new_incognito", "f12", "", N_("Incognito chat"), N_("A chat that is never stored nor learned from")),
     ),
-    "Replies": (
-        Command("stop", "escape", "", "Stop", "Stop the reply; or go back to typing"),
-        Command("good", "ctrl+g", "plus,equals_sign", "Good reply", "Mark the reply as good", "Good"),
-        Command("bad", "ctrl+b", "minus", "Bad reply", "Mark the reply as bad", "Bad"),
-        Command("hint", "f4", "h", "Give a hint", "Say what the reply should have been like"),
-        Command("edit", "f3", "e", "Correct", "Write the reply as you want it, in place; or say a question otherwise"),
+    N_("Replies"): (
+        Command("stop", "escape", "", N_("Stop"), N_("Stop the reply; or go back to typing")),
+        Command("good", "ctrl+g", "plus,equals_sign", N_("Good reply"), N_("Mark the reply as good"), N_("Good")),
+        Command("bad", "ctrl+b", "minus", N_("Bad reply"), N_("Mark the reply as bad"), N_("Bad")),
+        Command("hint", "f4", "h", N_("Give a hint"), N_("Say what the reply should have been like")),
+        Command(
+            "edit",
+            "f3",
+            "e",
+            N_("Correct"),
+            N_("Write the reply as you want it, in place; or say a question otherwise"),
+        ),
         Command(
             "regenerate",
             "ctrl+r",
             "r",
-            "Ask again",
-            "Ask for another reply; while learning is on, the one before counts as not wanted",
+            N_("Ask again"),
+            N_("Ask for another reply; while learning is on, the one before counts as not wanted"),
         ),
-        Command("older_version", "", "left_square_bracket", "Version before", "Show the version before; also ←"),
-        Command("newer_version", "", "right_square_bracket", "Next version", "Show the next version; also →"),
-        Command("why", "", "w", "Why this answer", "What wrote it: adapter, hints, model, sampling, times"),
-        Command("compare", "", "c", "Compare adapters", "One question, two adapters, side by side and blind"),
-        Command("copy", "", "y", "Copy", "Copy the message to the clipboard; 1 to 9 copy one block of its code"),
+        Command(
+            "older_version", "", "left_square_bracket", N_("Version before"), N_("Show the version before; also ←")
+        ),
+        Command("newer_version", "", "right_square_bracket", N_("Next version"), N_("Show the next version; also →")),
+        Command("why", "", "w", N_("Why this answer"), N_("What wrote it: adapter, hints, model, sampling, times")),
+        Command("compare", "", "c", N_("Compare adapters"), N_("One question, two adapters, side by side and blind")),
+        Command(
+            "copy", "", "y", N_("Copy"), N_("Copy the message to the clipboard; 1 to 9 copy one block of its code")
+        ),
     ),
-    "Learning": (
-        Command("toggle_learning", "ctrl+l", "", "Learning on or off", "May chats teach the assistant?", "Learning"),
-        Command("learning_view", "ctrl+t", "l", "What it learned", "Score over time, hints, runs, adapters", "Learned"),
-        Command("learn_now", "f5", "", "Learn now", "Train on what you taught; again to stop"),
+    N_("Learning"): (
+        Command(
+            "toggle_learning",
+            "ctrl+l",
+            "",
+            N_("Learning on or off"),
+            N_("May chats teach the assistant?"),
+            N_("Learning"),
+        ),
+        Command(
+            "learning_view",
+            "ctrl+t",
+            "l",
+            N_("What it learned"),
+            N_("Score over time, hints, runs, adapters"),
+            N_("Learned"),
+        ),
+        Command("learn_now", "f5", "", N_("Learn now"), N_("Train on what you taught; again to stop")),
     ),
-    "Typing": (
-        Command("attach_file", "", "", "Attach a file", "Attach a text file; or type @ and its path"),
-        Command("editor", "ctrl+x", "", "Your editor", "Go on writing in $VISUAL or $EDITOR"),
+    N_("Typing"): (
+        Command("attach_file", "", "", N_("Attach a file"), N_("Attach a text file; or type @ and its path")),
+        Command("editor", "ctrl+x", "", N_("Your editor"), N_("Go on writing in $VISUAL or $EDITOR")),
     ),
-    "App": (
-        Command("app.help", "f1", "question_mark", "Help", "All keys on one page", "Help"),
-        Command("app.toggle_theme", "f9", "", "Dark or light", "Change between the dark and the light theme"),
-        Command("app.change_theme", "", "", "Choose theme", "Choose the colours from a list"),
-        Command("first_steps", "", "", "First steps", "What this is, which model answers, what learning keeps"),
-        Command("app.quit", "ctrl+q", "", "Quit", "Leave; what was said is kept", "Quit"),
+    N_("App"): (
+        Command("app.help", "f1", "question_mark", N_("Help"), N_("All keys on one page"), N_("Help")),
+        Command("app.toggle_theme", "f9", "", N_("Dark or light"), N_("Change between the dark and the light theme")),
+        Command("app.change_theme", "", "", N_("Choose theme"), N_("Choose the colours from a list")),
+        Command("first_steps", "", "", N_("First steps"), N_("What this is, which model answers, what learning keeps")),
+        Command("app.quit", "ctrl+q", "", N_("Quit"), N_("Leave; what was said is kept"), N_("Quit")),
     ),
 }
 
@@ -136,7 +177,7 @@ def slash_commands(typed: str) -> list[Command]:
             return 1
         if any(part.startswith(typed) for part in command.slash.split("-")):
             return 2
-        in_title = len(typed) > 2 and any(word.startswith(typed) for word in command.title.lower().split())
+        in_title = len(typed) > 2 and any(word.startswith(typed) for word in _(command.title).lower().split())
         return 3 if in_title else 4
 
     return sorted((command for command in COMMANDS if rank(command) < 4), key=rank)

@@ -45,7 +45,11 @@ def launch(
     if os.environ.get("NO_COLOR") == "":
         # Empty means unset (no-color.org); the libraries look only whether it is there.
         del os.environ["NO_COLOR"]
+    from claw_local import language
     from claw_local.paths import locate
+
+    paths = locate(home)
+    language.begin(paths)
 
     from .app import ClawApp
     from .pastes import guard_pastes
@@ -58,9 +62,7 @@ def launch(
 
         return Assistant.open(home, model=model, settings=settings)
 
-    app = ClawApp(
-        open_assistant, chat_id=chat_id, workspace=workspace, debug=debug, look=Look(locate(home)), front=True
-    )
+    app = ClawApp(open_assistant, chat_id=chat_id, workspace=workspace, debug=debug, look=Look(paths), front=True)
     app.run()
     return leave(app.take_assistant(), app.return_code or 0, app.opening_error)
 

@@ -21,6 +21,8 @@ from textual.content import Content, Span
 from textual.highlight import highlight
 from textual.style import Style
 
+from claw_local.language import _
+
 _LONG_CODE = 20_000
 """Code longer than this is shown without colours: they would take longer than reading it."""
 _LEAST = 8
@@ -199,7 +201,7 @@ class _Page:
         language = named[0].lower() if named else ""
         room = self._room
         link = Style.from_meta({"@click": f"copy_code({self._number})"})
-        head = Content.assemble((f" {self._number}", "$secondary"), f" {language}".rstrip(), "  ", ("copy", link))
+        head = Content.assemble((f" {self._number}", "$secondary"), f" {language}".rstrip(), "  ", (_("copy"), link))
         self._line(_on(head.stylize_before("$quiet"), room, "$panel"))
         code = token.content.rstrip("\n").expandtabs(_TAB)
         # Without a language nothing is guessed: guessing tries hundreds of lexers at every new piece.
@@ -274,10 +276,12 @@ def inline(token: Token) -> Content:
 
     adding: dict[str, Callable[[Token], None]] = {
         "text": lambda child: add(_LINES_AT_ONCE.sub(" ", child.content)),
-        "hardbreak": lambda _: add("\n"),
-        "softbreak": lambda _: add(" "),
+        "hardbreak": lambda __: add("\n"),
+        "softbreak": lambda __: add(" "),
         "code_inline": lambda child: add(child.content, _CODE_STYLE),
-        "image": lambda child: add(f"[image: {child.content or 'no description'}]", "$quiet"),
+        "image": lambda child: add(
+            _("[image: {description}]", description=child.content or _("no description")), "$quiet"
+        ),
     }
     for child in token.children or ():
         if child.type in adding:
@@ -288,7 +292,7 @@ def inline(token: Token) -> Content:
         elif child.type.endswith("_open"):
             open_styles.append((length, _STYLES.get(child.type.removesuffix("_open"), "")))
         elif child.type.endswith("_close"):
-            for _ in range(2 if child.type == "link_close" else 1):
+            for __ in range(2 if child.type == "link_close" else 1):
                 start, style = open_styles.pop()
                 spans.append(Span(start, length, style))
     return Content("".join(texts), spans=spans)

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from claw_local.language import N_, _, ngettext
+
+if TYPE_CHECKING:
+    from textual.content import Content
 
 # ECMA-48 control sequences, control strings (OSC, DCS, SOS, PM, APC) and two-character escapes, 7-bit and 8-bit.
 _SEQUENCE = re.compile(
@@ -25,6 +33,18 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _REFERENCE = re.compile(r"&#(?:x0*(?:d|202[a-e]|206[6-9])|0*(?:13|823[4-8]|829[4-7]));", re.IGNORECASE)
 _LINE_END = re.compile("[\r\u2028\u2029]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_WEEKDAYS = (
+    *(N_("Monday"), N_("Tuesday"), N_("Wednesday"), N_("Thursday"), N_("Friday")),
+    *(N_("Saturday"), N_("Sunday")),
+)
+_MONTHS = (
+    *(N_("January"), N_("February"), N_("March"), N_("April"), N_("May"), N_("June")),
+    *(N_("July"), N_("August"), N_("September"), N_("October"), N_("November"), N_("December")),
+)
+_SHORT_MONTHS = (
+    *(N_("Jan"), N_("Feb"), N_("Mar"), N_("Apr"), N_("May"), N_("Jun")),
+    *(N_("Jul"), N_("Aug"), N_("Sep"), N_("Oct"), N_("Nov"), N_("Dec")),
+)
 _SHOWN_CHARACTERS = 6000
 _SHOWN_LINES = 60
 
@@ -66,7 +86,35 @@ def excerpt(text: str, limit: int = _SHOWN_CHARACTERS, lines: int = _SHOWN_LINES
     """The beginning of a long text, with a line that says how much follows. A terminal need not draw a megabyte."""
     shown = "".join(text[:limit].splitlines(keepends=True)[:lines])
     left = len(text) - len(shown)
-    return f"{shown.rstrip()}\n… and {left:,} more characters" if left else text
+    if not left:
+        return text
+    return f"{shown.rstrip()}\n" + ngettext("… and {number} more character", "… and {number} more characters", left)
+
+
+def padded(text: str, cells: int) -> str:
+    """Text with blanks behind it up to so many cells; a Chinese character takes two."""
+    return text + " " * max(0, cells - cell_len(text))
+
+
+def dressed(message: str, /, **parts: Content) -> Content:
+    """A text in the language in use, with these styled pieces in place of its `{names}`."""
+    from string import Formatter
+
+    from textual.content import Content
+
+    pieces = []
+    for words, name, __, __ in Formatter().parse(_(message)):
+        pieces.append(Content(words))
+        if name is not None:
+            pieces.append(parts[name])
+    return Content("").join(pieces)
+
+
+def wrapped(text: str, cells: int) -> list[str]:
+    """Text in lines of at most so many cells: broken at blanks, and inside of what has none that long."""
+    from textual.content import Content
+
+    return [line.plain.rstrip() for line in Content(text).wrap(cells)]
 
 
 def local_time(stamp: str) -> datetime:
@@ -83,14 +131,21 @@ def day_name(stamp: str, today: date) -> str:
     day = local_time(stamp).date()
     days = (today - day).days
     if days <= 1:
-        return "Today" if days <= 0 else "Yesterday"
+        return _("Today") if days <= 0 else _("Yesterday")
     if days < 7:
-        return f"{day:%A}"
+        return _(_WEEKDAYS[day.weekday()])
     if day.year <= 1970:  # what `local_time` makes of a time it cannot read
-        return "Earlier"
-    return f"{day.day} {day:%B}" if day.year == today.year else f"{day.day} {day:%B %Y}"
+        return _("Earlier")
+    month = _(_MONTHS[day.month - 1])
+    if day.year == today.year:
+        return _("{day} {month}", day=day.day, month=month)
+    return _("{day} {month} {year}", day=day.day, month=month, year=day.year)
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """A number with its noun: 1 lesson, 2 lessons."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def moment(stamp: str, *, year: bool = False) -> str:
+    """A stored time, short: 21 Nov 14:05; with the year where it is asked for."""
+    time = local_time(stamp)
+    month, clock = _(_SHORT_MONTHS[time.month - 1]), f"{time:%H:%M}"
+    if year:
+        return _("{day:02} {month} {year} {time}", day=time.day, month=month, year=time.year, time=clock)
+    return _("{day:02} {month} {time}", day=time.day, month=month, time=clock)

@@ -6,7 +6,6 @@ high contrast by at least 7 to 1.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from claw_local.glimpse import glimpse
+from claw_local.language import _
+
 if TYPE_CHECKING:
     from textual.app import App
 
     from claw_local.paths import Paths
 
-VARIABLE = "CLAW_LOCAL_APP__THEME"
 _COLOURS = (
     *("primary", "secondary", "accent", "foreground", "background", "surface", "panel", "boost"),
     *("success", "warning", "error"),
@@ -135,7 +136,8 @@ class Look:
         self.problems: list[str] = []
         if paths is not None:
             self._read_own(paths.themes)
-        self.chosen = (_chosen(paths) if paths is not None else "") or DARK.name
+        chosen = glimpse(paths, "app", "theme") if paths is not None else ""
+        self.chosen = chosen if chosen and isinstance(chosen, str) else DARK.name
 
     def dress(self, app: App[Any]) -> None:
         """Make the themes known to an app and put the chosen one on."""
@@ -143,8 +145,12 @@ class Look:
             app.register_theme(theme)
         if self.chosen not in app.available_themes:
             self.problems.append(
-                f"There is no theme {self.chosen}, so the app wears {DARK.name}. There are: "
-                f"{', '.join(sorted(app.available_themes))}."
+                _(
+                    "There is no theme {chosen}, so the app wears {name}. There are: {value}.",
+                    chosen=self.chosen,
+                    name=DARK.name,
+                    value=", ".join(sorted(app.available_themes)),
+                )
             )
             self.chosen = DARK.name
         app.theme = self.chosen
@@ -158,7 +164,7 @@ class Look:
             try:
                 theme = own_theme(file.stem, tomllib.loads(file.read_text("utf-8")))
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValueError) as error:
-                self.problems.append(f"The theme {file} was left out: {error}.")
+                self.problems.append(_("The theme {file} was left out: {error}.", file=file, error=error))
             else:
                 self.themes[theme.name] = theme
 
@@ -172,18 +178,20 @@ def own_theme(name: str, content: Mapping[str, Any]) -> Theme:
         ValueError: what is wrong with it, in words.
     """
     if name in {theme.name for theme in OURS}:
-        raise ValueError("the app has a theme of that name; give the file another name")
+        raise ValueError(_("the app has a theme of that name; give the file another name"))
     values = dict(content)
     dark, variables = values.pop("dark", True), values.pop("variables", {})
     if not isinstance(dark, bool):
-        raise ValueError("dark is true or false")
+        raise ValueError(_("dark is true or false"))
     if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
-        raise ValueError("variables is a table of texts")
+        raise ValueError(_("variables is a table of texts"))
     if "primary" not in values:
-        raise ValueError('it has no primary colour, for example: primary = "#e8835f"')
+        raise ValueError(_('it has no primary colour, for example: primary = "#e8835f"'))
     for key, colour in values.items():
         if key not in _COLOURS:
-            raise ValueError(f"there is no colour called {key}; there are {', '.join(_COLOURS)}")
+            raise ValueError(
+                _("there is no colour called {key}; there are {names}", key=key, names=", ".join(_COLOURS))
+            )
         _parsed(key, colour)
     if "quiet" in variables:
         _parsed("variables.quiet", variables["quiet"])
@@ -201,16 +209,6 @@ def _parsed(key: str, colour: object) -> Color:
     try:
         return Color.parse(colour if isinstance(colour, str) else "")
     except ColorParseError as error:
-        raise ValueError(f"{key} is not a colour: {colour!r}; write it like #e8835f") from error
-
-
-def _chosen(paths: Paths) -> str:
-    """The setting app.theme, read without the settings' machinery; what is wrong with the file is said elsewhere."""
-    for name, value in os.environ.items():
-        if name.upper() == VARIABLE:
-            return value
-    try:
-        chosen = tomllib.loads(paths.settings.read_text("utf-8")).get("app", {}).get("theme", "")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError):
-        return ""
-    return chosen if isinstance(chosen, str) else ""
+        raise ValueError(
+            _("{key} is not a colour: {colour!r}; write it like #e8835f", key=key, colour=colour)
+        ) from error

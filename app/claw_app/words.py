@@ -1,7 +1,9 @@
-"""Words and numbers that stand in more than one place. It must never import anything: the first paint needs them."""
+"""Words and numbers that stand in more than one place. It must import nothing heavy: the first paint needs them."""
+
+from claw_local.language import N_
 
 WIDE = 100
 """Columns from which the list of chats is open by itself."""
 
-PLACEHOLDER = "Ask anything · @ attaches a file · / for commands"
-SENDS = "Enter sends · Ctrl+J new line"
+PLACEHOLDER = N_("Ask anything · @ attaches a file · / for commands")
+SENDS = N_("Enter sends · Ctrl+J new line")

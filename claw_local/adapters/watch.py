@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..language import _
 from ..signals.turns import combine
 from ..store import AdapterRecord, Store
 
@@ -37,10 +38,15 @@ class Fall:
     chance: float
 
     def sentence(self, adapter_id: int) -> str:
-        return (
-            f"Adapter {adapter_id} was rolled back: of its last {self.count_since} replies that you reacted to, "
-            f"the mean score was {self.since:+.2f}; of the {self.count_before} before it, {self.before:+.2f}. "
-            f"`claw-local adapters use {adapter_id}` brings it back."
+        return _(
+            "Adapter {id} was rolled back: of its last {count_since} replies that you reacted to, "
+            "the mean score was {since:+.2f}; of the {count_before} before it, {before:+.2f}. "
+            "`claw-local adapters use {id}` brings it back.",
+            id=adapter_id,
+            count_since=self.count_since,
+            since=self.since,
+            count_before=self.count_before,
+            before=self.before,
         )
 
 

@@ -68,11 +68,12 @@ def use(
     json_output: bool = JSON_OPTION,
 ) -> None:
     """Put an adapter, a mix of several, or the base model, into use."""
+    from ..adapters.gate import refused
     from ..assistant import Assistant
 
     with Assistant.open(model=model) as assistant:
         record = assistant.adapters.use(adapter, chat=chat, profile=profile)
-    if record is not None and record.reason.startswith("Not taken"):
+    if record is not None and refused(record.reason):
         typer.echo(f"The gate had refused adapter {record.id}. {short(record.reason)}", err=True)
     if chat is None and profile is None:
         _say(record, json_output)

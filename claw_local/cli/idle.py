@@ -108,7 +108,10 @@ def tick(
     """Look once whether it may learn now, and if so learn until that ends. For the system's timer."""
     from ..assistant import Assistant
     from ..idle.keeper import Keeper
+    from ..language import begin
+    from ..paths import locate
 
+    begin(locate(home))  # What it notes is read in the app.
     stop = threading.Event()
     for name in ("SIGTERM", "SIGHUP", "SIGINT"):  # The run leaves in order.
         if hasattr(signal, name):

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..errors import ClawError, UsageError
+from ..language import N_, _, begin, ngettext
+from ..paths import locate
 from .common import harmless, short
 
 if TYPE_CHECKING:
@@ -20,24 +22,28 @@ if TYPE_CHECKING:
     from ..settings import Settings
     from ..store import Signal
 
-ASKS, ANSWERS, SAYS = "You: ", "Answer: ", "Note: "
+ASKS, ANSWERS, SAYS = N_("You:"), N_("Answer:"), N_("Note:")
 LAST_SHOWN = 2
 """How many messages of a chat are read out when it is opened."""
-READ_AS = {1: "good", 0: "neither good nor bad", -1: "not as you wanted it"}
+READ_AS = {
+    1: N_("What you said was read as: the answer was good."),
+    0: N_("What you said was read as: the answer was neither good nor bad."),
+    -1: N_("What you said was read as: the answer was not as you wanted it."),
+}
 COMMANDS = {
-    "help": "these commands",
-    "new": "begin a new chat",
-    "chats": "list the newest chats",
-    "open ID": "go on with a chat",
-    "again": "ask for another answer to the same question",
-    "good": "the last answer was good",
-    "bad": "the last answer was not what you wanted",
-    "hint TEXT": "how answers should be",
-    "correct TEXT": "the last answer as it should have been",
-    "why": "what wrote the last answer",
-    "hints": "your wishes that hold now",
-    "learn on": "from now on, what you say may teach; learn off ends it",
-    "quit": "end the chat; Ctrl-D does too",
+    "help": N_("these commands"),
+    "new": N_("begin a new chat"),
+    "chats": N_("list the newest chats"),
+    "open ID": N_("go on with a chat"),
+    "again": N_("ask for another answer to the same question"),
+    "good": N_("the last answer was good"),
+    "bad": N_("the last answer was not what you wanted"),
+    "hint TEXT": N_("how answers should be"),
+    "correct TEXT": N_("the last answer as it should have been"),
+    "why": N_("what wrote the last answer"),
+    "hints": N_("your wishes that hold now"),
+    "learn on": N_("from now on, what you say may teach; learn off ends it"),
+    "quit": N_("end the chat; Ctrl-D does too"),
 }
 
 
@@ -58,8 +64,9 @@ def run(
     """
     from ..assistant import Assistant
 
+    begin(locate())
     if sys.stdin is None or sys.stdout is None:
-        raise UsageError("The chat needs an input and an output, and one of them is closed.")
+        raise UsageError(_("The chat needs an input and an output, and one of them is closed."))
     if sys.stdin.isatty():
         _edit_lines()
     with Assistant.open(model=model, settings=settings) as assistant:
@@ -93,7 +100,7 @@ class Talk:
         assistant.on_judged(self._heard.put)
 
     def greet(self) -> None:
-        _say("Type a message and press Enter. /help lists the commands, /quit ends the chat.")
+        _say(_("Type a message and press Enter. /help lists the commands, /quit ends the chat."))
         if self._chat_id is not None:
             self._read_out(self._chat_id)
 
@@ -106,7 +113,7 @@ class Talk:
             print()
             return False
         except UnicodeDecodeError:
-            _say("This is not UTF-8 text. Nothing was sent.")
+            _say(_("This is not UTF-8 text. Nothing was sent."))
             return True
         if not line.strip():
             return True
@@ -140,26 +147,26 @@ class Talk:
         try:
             working.run(text, quiet=False, chat=self._chat_id)
         except KeyboardInterrupt:
-            _say("Stopped.")
+            _say(_("Stopped."))
         if working.answer is not None:
             self._last = working.answer.message_id
             said = self._assistant.tools.said(self._assistant.store.messages.get(self._last))
             if said:  # Where it was stopped, the last reply may be nothing but a call.
-                print(f"{ANSWERS}{harmless(said)}")
+                print(f"{_(ANSWERS)} {harmless(said)}")
             for notice in working.answer.notices:
                 _say(notice)
 
     def _answer(self, reply: Reply) -> None:
         """Write an answer out as it comes; Ctrl-C stops it, and keeps what was shown."""
         self._chat_id, self._last = reply.chat_id, reply.message_id
-        _write(ANSWERS)
+        _write(f"{_(ANSWERS)} ")
         try:
             for piece in reply:
                 _write(harmless(piece))
         except KeyboardInterrupt:
             reply.close()
             print()
-            _say("Stopped.")
+            _say(_("Stopped."))
             return
         except BaseException:
             reply.close()
@@ -174,13 +181,15 @@ class Talk:
         while not self._heard.empty():
             signal = self._heard.get()
             if signal.score in READ_AS and (signal.score or signal.hint):
-                hint = f" Hint: {signal.hint}" if signal.hint else ""
-                _say(f"What you said was read as: the answer was {READ_AS[signal.score]}.{hint}")
+                said = [_(READ_AS[signal.score])]
+                if signal.hint:
+                    said.append(_("Hint: {hint}", hint=signal.hint))
+                _say(" ".join(said))
 
     # Commands
 
     def _command(self, line: str) -> bool:
-        name, _, words = line.partition(" ")
+        name, __, words = line.partition(" ")
         if name in ("quit", "exit"):
             return False
         actions: dict[str, Callable[[str], None]] = {
@@ -189,8 +198,8 @@ class Talk:
             "chats": self._list_chats,
             "open": self._open,
             "again": self._again,
-            "good": lambda _: self._mark("good"),
-            "bad": lambda _: self._mark("bad"),
+            "good": lambda __: self._mark("good"),
+            "bad": lambda __: self._mark("bad"),
             "hint": self._hint,
             "correct": self._correct,
             "why": self._why,
@@ -198,98 +207,113 @@ class Talk:
             "learn": self._learn,
         }
         if name not in actions:
-            raise UsageError(f"There is no command /{name}. /help lists them; two slashes send a message with one.")
+            raise UsageError(
+                _("There is no command /{name}. /help lists them; two slashes send a message with one.", name=name)
+            )
         actions[name](words.strip())
         return True
 
-    def _help(self, _: str) -> None:
+    def _help(self, __: str) -> None:
         for name, about in COMMANDS.items():
-            print(f"/{name}: {about}.")
-        print("A line that ends with a backslash goes on in the next one. Two slashes send a message with one.")
+            print(f"/{name}: {_(about)}.")
+        print(_("A line that ends with a backslash goes on in the next one. Two slashes send a message with one."))
 
-    def _new(self, _: str) -> None:
+    def _new(self, __: str) -> None:
         self._chat_id = self._last = None
         self._workspace = ""
-        _say("A new chat.")
+        _say(_("A new chat."))
 
-    def _list_chats(self, _: str) -> None:
+    def _list_chats(self, __: str) -> None:
         chats = self._assistant.chats(limit=20)
         for chat in chats:
-            print(f"{chat.id}: {short(chat.title or 'untitled')}")
+            title = chat.title or _("untitled")
+            print(f"{chat.id}: {short(title)}")
         if not chats:
-            _say("There are no chats yet.")
+            _say(_("There are no chats yet."))
 
     def _open(self, words: str) -> None:
         if not words.isdecimal() or len(words) > 18:
-            raise UsageError("Say which chat: /open 3. /chats lists them.")
+            raise UsageError(_("Say which chat: /open 3. /chats lists them."))
         self._chat_id = self._assistant.chat(int(words)).id
         self._read_out(self._chat_id)
 
     def _read_out(self, chat_id: int) -> None:
         messages = [message for message in self._assistant.messages(chat_id) if message.role in ("user", "assistant")]
         self._last = next((message.id for message in reversed(messages) if message.role == "assistant"), None)
-        title = self._assistant.chat(chat_id).title or "untitled"
-        _say(f"Chat {chat_id}, {harmless(title)}, {len(messages)} messages. The newest:")
+        title = self._assistant.chat(chat_id).title or _("untitled")
+        _say(
+            ngettext(
+                "Chat {id}, {title}, {number} message. The newest:",
+                "Chat {id}, {title}, {number} messages. The newest:",
+                len(messages),
+                id=chat_id,
+                title=harmless(title),
+            )
+        )
         for message in messages[-LAST_SHOWN:]:
-            print(f"{ASKS if message.role == 'user' else ANSWERS}{harmless(self._assistant.tools.said(message))}")
+            who = ASKS if message.role == "user" else ANSWERS
+            print(f"{_(who)} {harmless(self._assistant.tools.said(message))}")
 
-    def _again(self, _: str) -> None:
+    def _again(self, __: str) -> None:
         if self._in_workspace():
-            raise UsageError("In a chat with a workspace, ask again in words: what its tools did is not done twice.")
+            raise UsageError(_("In a chat with a workspace, ask again in words: what its tools did is not done twice."))
         self._answer(self._assistant.regenerate(self._reply_meant()))
 
     def _mark(self, verdict: str) -> None:
         self._assistant.feedback(self._reply_meant(), "good" if verdict == "good" else "bad")
-        _say(f"Noted: the last answer was {verdict}.")
+        _say(_("Noted: the last answer was good.") if verdict == "good" else _("Noted: the last answer was bad."))
 
     def _hint(self, text: str) -> None:
         if not text:
-            raise UsageError("Say how answers should be: /hint Answer in plain sentences.")
+            raise UsageError(_("Say how answers should be: /hint Answer in plain sentences."))
         hint = self._assistant.hints.add(text)
-        _say(f"Hint {hint.id} holds from the next answer on. To take it out: claw-local hints off {hint.id}")
+        _say(_("Hint {id} holds from the next answer on. To take it out: claw-local hints off {id}", id=hint.id))
 
     def _correct(self, text: str) -> None:
         if not text:
-            raise UsageError("Say the answer as it should have been: /correct Rain is water that falls from clouds.")
+            raise UsageError(_("Say the answer as it should have been: /correct Rain is water that falls from clouds."))
         self._assistant.feedback(self._reply_meant(), edit=text)
-        _say("Your text stands in the place of the last answer.")
+        _say(_("Your text stands in the place of the last answer."))
         if self._chat_id is not None:
             self._last = self._assistant.messages(self._chat_id)[-1].id
 
-    def _why(self, _: str) -> None:
+    def _why(self, __: str) -> None:
         why = self._assistant.why(self._reply_meant())
-        adapter = f"adapter {why.adapter.id}" if why.adapter is not None else "no adapter"
-        _say(f"{why.model}, {adapter}, {why.timings.get('total', 0.0):.1f} seconds.")
+        adapter = _("adapter {id}", id=why.adapter.id) if why.adapter is not None else _("no adapter")
+        seconds = why.timings.get("total", 0.0)
+        _say(_("{model}, {adapter}, {seconds:.1f} seconds.", model=why.model, adapter=adapter, seconds=seconds))
         for hint in why.hints:
-            print(f"Told to it: {harmless(hint.text)}")
+            print(_("Told to it: {hint}", hint=harmless(hint.text)))
 
-    def _hints(self, _: str) -> None:
+    def _hints(self, __: str) -> None:
         hints = self._assistant.hints.list()
         for hint in hints:
             print(f"{hint.id}: {harmless(hint.text)}")
         if not hints:
-            _say("There are no hints.")
+            _say(_("There are no hints."))
 
     def _learn(self, words: str) -> None:
         if words not in ("on", "off"):
             raise UsageError(
-                f"Learning is {'on' if self._assistant.learn.enabled else 'off'}. Say /learn on or /learn off."
+                _("Learning is on. Say /learn on or /learn off.")
+                if self._assistant.learn.enabled
+                else _("Learning is off. Say /learn on or /learn off.")
             )
         if words == "on":
             self._assistant.learn.on()
         else:
             self._assistant.learn.off()
-        _say(f"Learning is {words}.")
+        _say(_("Learning is on.") if words == "on" else _("Learning is off."))
 
     def _reply_meant(self) -> int:
         if self._last is None:
-            raise UsageError("There is no answer yet. Ask something first.")
+            raise UsageError(_("There is no answer yet. Ask something first."))
         return self._last
 
 
 def _line() -> str:
     """What the person typed; a backslash at the end of a line joins the next one to it."""
-    lines = [input(ASKS)]
+    lines = [input(f"{_(ASKS)} ")]
     while lines[-1].endswith("\\"):
         lines[-1] = lines[-1][:-1]
         lines.append(input())
@@ -297,7 +321,7 @@ def _line() -> str:
 
 
 def _say(text: str) -> None:
-    print(f"{SAYS}{harmless(text)}", flush=True)
+    print(f"{_(SAYS)} {harmless(text)}", flush=True)
 
 
 def _write(text: str) -> None:

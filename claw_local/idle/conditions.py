@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from .. import hours
+from ..language import _, ngettext
 from ..settings import IdleSettings
 from .probes import Readings
 
@@ -76,12 +77,16 @@ def of_facts(settings: IdleSettings, facts: Facts, wall: datetime, *, running: b
     """
     found = [
         _switch(settings, facts),
-        Condition("held", not facts.held, f"you to resume it: it is held {facts.held}" if facts.held else "not held"),
+        Condition(
+            "held",
+            not facts.held,
+            _("you to resume it: it is held {until}", until=facts.held) if facts.held else _("not held"),
+        ),
     ]
     if not running:
         found += [
-            Condition("possible", not facts.lacking, facts.lacking or "all that learning needs is there"),
-            Condition("failures", not facts.wish, facts.wish or "nothing went wrong twice in the same way"),
+            Condition("possible", not facts.lacking, facts.lacking or _("all that learning needs is there")),
+            Condition("failures", not facts.wish, facts.wish or _("nothing went wrong twice in the same way")),
             _lessons(settings, facts),
             _alone(facts),
             _rest(facts),
@@ -107,113 +112,133 @@ def unmet(found: tuple[Condition, ...]) -> tuple[Condition, ...]:
 
 def _switch(settings: IdleSettings, facts: Facts) -> Condition:
     if not facts.enabled:
-        return Condition("on", False, "learning to be turned on: claw-local learn on")
+        return Condition("on", False, _("learning to be turned on: claw-local learn on"))
     if not settings.enabled:
-        return Condition("on", False, "the setting idle.enabled to be true")
-    return Condition("on", True, "learning is on")
+        return Condition("on", False, _("the setting idle.enabled to be true"))
+    return Condition("on", True, _("learning is on"))
 
 
 def _alone(facts: Facts) -> Condition:
-    return Condition(
-        "alone", not facts.other_run, "the run that goes on to end" if facts.other_run else "no run goes on"
-    )
+    words = _("the run that goes on to end") if facts.other_run else _("no run goes on")
+    return Condition("alone", not facts.other_run, words)
 
 
 def _lessons(settings: IdleSettings, facts: Facts) -> Condition:
     if facts.going_on:
-        return Condition("lessons", True, f"a run that was left goes on from {facts.going_on}")
+        return Condition("lessons", True, _("a run that was left goes on from {place}", place=facts.going_on))
     if facts.lessons >= settings.min_lessons:
-        return Condition("lessons", True, f"{_count(facts.lessons, 'new lesson')}")
-    return Condition("lessons", False, f"{_count(settings.min_lessons, 'new lesson')} ({facts.lessons} so far)")
+        return Condition("lessons", True, ngettext("{number} new lesson", "{number} new lessons", facts.lessons))
+    words = ngettext(
+        "{number} new lesson ({so_far} so far)",
+        "{number} new lessons ({so_far} so far)",
+        settings.min_lessons,
+        so_far=facts.lessons,
+    )
+    return Condition("lessons", False, words)
 
 
 def _away(settings: IdleSettings, facts: Facts) -> Condition:
     enough = settings.away_minutes * 60
     if facts.away_s >= enough:
-        return Condition("away", True, f"nobody has typed for {_span(facts.away_s)}")
-    return Condition("away", False, f"nobody to type for {_span(enough)} ({_span(facts.away_s)} so far)")
+        return Condition("away", True, _("nobody has typed for {span}", span=_span(facts.away_s)))
+    words = _("nobody to type for {span} ({so_far} so far)", span=_span(enough), so_far=_span(facts.away_s))
+    return Condition("away", False, words)
 
 
 def _desktop(settings: IdleSettings, readings: Readings) -> Condition:
     enough, reading = settings.desktop_minutes * 60, readings.desktop_idle_s
     if not enough:
-        return Condition("desktop", True, "not asked for")
+        return Condition("desktop", True, _("not asked for"))
     if reading.value is None:
-        words = f"not known whether the desktop is in use ({reading.why}), so what is typed here decides"
+        words = _("not known whether the desktop is in use ({why}), so what is typed here decides", why=reading.why)
         return Condition("desktop", True, words, known=False)
     if reading.value >= enough:
-        return Condition("desktop", True, f"keyboard and mouse left alone for {_span(reading.value)}")
-    words = f"keyboard and mouse to be left alone for {_span(enough)} ({_span(reading.value)} so far)"
+        return Condition("desktop", True, _("keyboard and mouse left alone for {span}", span=_span(reading.value)))
+    words = _(
+        "keyboard and mouse to be left alone for {span} ({so_far} so far)",
+        span=_span(enough),
+        so_far=_span(reading.value),
+    )
     return Condition("desktop", False, words)
 
 
 def _mains(settings: IdleSettings, readings: Readings) -> Condition:
     reading = readings.on_mains
     if not settings.on_mains:
-        return Condition("mains", True, "not asked for")
+        return Condition("mains", True, _("not asked for"))
     if reading.value is None:
-        words = f"mains power, which is not known here ({reading.why}; `claw-local config set idle.on_mains false`)"
+        words = _(
+            "mains power, which is not known here ({why}; `claw-local config set idle.on_mains false`)",
+            why=reading.why,
+        )
         return Condition("mains", False, words, known=False)
-    return Condition("mains", reading.value, f"on mains power ({reading.why})" if reading.value else "mains power")
+    words = _("on mains power ({why})", why=reading.why) if reading.value else _("mains power")
+    return Condition("mains", reading.value, words)
 
 
 def _load(settings: IdleSettings, readings: Readings) -> Condition:
     reading = readings.load
     if reading.value is None:
-        return Condition("load", True, f"the load is not known ({reading.why})", known=False)
+        return Condition("load", True, _("the load is not known ({why})", why=reading.why), known=False)
     if reading.value <= settings.max_load:
-        return Condition("load", True, f"other programs use {reading.value:.0%} of the processor")
-    words = f"other programs to use at most {settings.max_load:.0%} of the processor ({reading.value:.0%} now)"
+        return Condition("load", True, _("other programs use {share:.0%} of the processor", share=reading.value))
+    words = _(
+        "other programs to use at most {most:.0%} of the processor ({share:.0%} now)",
+        most=settings.max_load,
+        share=reading.value,
+    )
     return Condition("load", False, words)
 
 
 def _temperature(settings: IdleSettings, readings: Readings, running: bool) -> Condition:
     reading, bound = readings.temperature, settings.max_temperature - (0.0 if running else COOLER)
     if reading.value is None:
-        return Condition("temperature", True, f"the processor's temperature is not known ({reading.why})", known=False)
+        words = _("the processor's temperature is not known ({why})", why=reading.why)
+        return Condition("temperature", True, words, known=False)
     if reading.value <= bound:
-        return Condition("temperature", True, f"the processor is at {reading.value:.0f} °C")
-    return Condition("temperature", False, f"the processor to cool down to {bound:.0f} °C ({reading.value:.0f} now)")
+        return Condition("temperature", True, _("the processor is at {degrees:.0f} °C", degrees=reading.value))
+    words = _("the processor to cool down to {bound:.0f} °C ({degrees:.0f} now)", bound=bound, degrees=reading.value)
+    return Condition("temperature", False, words)
 
 
 def _gpu(settings: IdleSettings, readings: Readings) -> Condition:
     reading = readings.gpu
     if reading.value is None:
-        return Condition("gpu", True, f"the use of a GPU is not known ({reading.why})", known=False)
+        words = _("the use of a GPU is not known ({why})", why=reading.why)
+        return Condition("gpu", True, words, known=False)
     if reading.value <= settings.max_gpu:
-        return Condition("gpu", True, f"{reading.value:.0%} of the GPU in use")
-    return Condition("gpu", False, f"the GPU to be in use at most {settings.max_gpu:.0%} ({reading.value:.0%} now)")
+        return Condition("gpu", True, _("{share:.0%} of the GPU in use", share=reading.value))
+    words = _("the GPU to be in use at most {most:.0%} ({share:.0%} now)", most=settings.max_gpu, share=reading.value)
+    return Condition("gpu", False, words)
 
 
 def _hours(settings: IdleSettings, wall: datetime) -> Condition:
     spans, minute = hours.parse(settings.hours), wall.hour * 60 + wall.minute
     if hours.within(spans, minute):
-        return Condition("hours", True, f"within {settings.hours}" if spans else "any time of the day")
+        words = _("within {hours}", hours=settings.hours) if spans else _("any time of the day")
+        return Condition("hours", True, words)
     then = hours.clock(minute + hours.until_next(spans, minute))
-    return Condition("hours", False, f"{then} (allowed: {settings.hours})")
+    return Condition("hours", False, _("{then} (allowed: {hours})", then=then, hours=settings.hours))
 
 
 def _budget(settings: IdleSettings, facts: Facts) -> Condition:
     used, most = facts.used_s / 60, settings.daily_minutes
     if used < most:
-        return Condition("budget", True, f"{used:.0f} of today's {most:.0f} minutes used")
-    return Condition("budget", False, f"tomorrow (today's {most:.0f} minutes are used)")
+        return Condition("budget", True, _("{used:.0f} of today's {most:.0f} minutes used", used=used, most=most))
+    return Condition("budget", False, _("tomorrow (today's {most:.0f} minutes are used)", most=most))
 
 
 def _rest(facts: Facts) -> Condition:
     if facts.rest_s > 0:
-        return Condition("rest", False, f"{_span(facts.rest_s)} to pass since the last try went wrong or was stopped")
-    return Condition("rest", True, "nothing went wrong lately")
+        words = _("{span} to pass since the last try went wrong or was stopped", span=_span(facts.rest_s))
+        return Condition("rest", False, words)
+    return Condition("rest", True, _("nothing went wrong lately"))
 
 
 def _span(seconds: float) -> str:
     """A time in words, rounded down: "9 minutes"."""
     if seconds >= 2 * 3600:
-        return _count(int(seconds // 3600), "hour")
+        return ngettext("{number} hour", "{number} hours", int(seconds // 3600))
     if seconds >= 60:
-        return _count(int(seconds // 60), "minute")
-    return _count(int(seconds), "second")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+        return ngettext("{number} minute", "{number} minutes", int(seconds // 60))
+    return ngettext("{number} second", "{number} seconds", int(seconds))

@@ -5,6 +5,7 @@ What a run is about stands in the store, so that every program comes to the same
 
 from __future__ import annotations
 
+from ..language import _
 from ..store import Run, Store
 from ..store.database import now
 from ..store.records import RunFailure
@@ -28,13 +29,16 @@ def waits_for_person(store: Store) -> str | None:
     if len(found) < OFTEN:
         return None
     run, last = found[0]
-    if not all(last.same(failure) for _, failure in found[1:OFTEN]):
+    if not all(last.same(failure) for __, failure in found[1:OFTEN]):
         return None
     if (store.flags.get(ASKED) or "") > last.at:
         return None
-    return (
-        f"Learning went wrong {OFTEN} times in the same way ({last.words}), so it is not tried again by itself. "
-        f"`claw-local learn log {run.id}` shows what happened, `claw-local learn now` tries again."
+    return _(
+        "Learning went wrong {times} times in the same way ({words}), so it is not tried again by itself. "
+        "`claw-local learn log {run}` shows what happened, `claw-local learn now` tries again.",
+        times=OFTEN,
+        words=last.words,
+        run=run.id,
     )
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from ..engine.models import model_sha256
 from ..errors import ClawError, LearnError
 from ..files import write_whole
+from ..language import _
 from ..paths import HOME_VARIABLE, Paths
 from ..settings import Settings
 from ..store import Run, Store
@@ -110,8 +111,12 @@ class Job:
         missing = extra.missing()
         if missing:
             raise LearnError(
-                f"Learning needs packages that are not installed ({', '.join(missing)}). "
-                f"Install them with: {extra.as_typed(extra.install_command())} (chatting works without)."
+                _(
+                    "Learning needs packages that are not installed ({missing}). "
+                    "Install them with: {command} (chatting works without).",
+                    missing=", ".join(missing),
+                    command=extra.as_typed(extra.install_command()),
+                )
             )
         sha256 = model_sha256(model, paths.data)
         paused = None if options else kept.find(store, paths, settings, sha256).run
@@ -139,7 +144,9 @@ class Job:
                 store.runs.pause(run_id, str(error))
             if isinstance(error, ClawError):
                 raise
-            raise LearnError(f"The trainer could not be started: {error}. Run `claw-local doctor`.") from error
+            raise LearnError(
+                _("The trainer could not be started: {error}. Run `claw-local doctor`.", error=error)
+            ) from error
         return job
 
     @property
@@ -150,6 +157,11 @@ class Job:
     def running(self) -> bool:
         """Whether its process is there."""
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The trainer's process id; 0 before it was started."""
+        return self._process.pid if self._process is not None else 0
 
     def progress(self) -> Progress:
         run = self._store.runs.get(self.run_id)
@@ -235,8 +247,10 @@ class Job:
                 self.run_id,
                 "failed",
                 result={},
-                detail="It was killed because memory ran out, however much it saved. Close other programs, or learn "
-                "with a smaller model.",
+                detail=_(
+                    "It was killed because memory ran out, however much it saved. Close other programs, or learn "
+                    "with a smaller model."
+                ),
             )
             return False
         held = f"it was killed while it held {self._seen.most / 2**30:.1f} GiB"

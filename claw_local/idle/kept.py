@@ -1,8 +1,8 @@
 """What a run that was left keeps on the disk, and whether it may still go on. It must never know about tensors.
 
 All of a run's own files lie in one folder beside its log: `began.json` (what it was begun with), `plan.json` (what it
-learns from), `variants.json` (tasks made from that) and the trainer's checkpoint. The folder is deleted when the run
-ends.
+learns from), `variants.json` (tasks made from that), `drawn.jsonl` (answers drawn since the last checkpoint) and the
+trainer's checkpoint. The folder is deleted when the run ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..settings import Settings
 from ..store import Run, Store
 from .failures import times_alike
 
-BEGAN, PLAN, VARIANTS = "began.json", "plan.json", "variants.json"
+BEGAN, PLAN, VARIANTS, DRAWN = "began.json", "plan.json", "variants.json", "drawn.jsonl"
 FREE = {"learning": {"min_lessons", "threads", "memory_gib"}}
 """Settings that may change while a run is paused: they do not change what it learns."""
 COUNTED = ("learning", "gate", "memory", "sampling", "judge")

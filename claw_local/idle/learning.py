@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..adapters.watch import fallen, live_scores
 from ..engine.models import model_sha256
 from ..errors import LearnError, ModelError, UsageError
+from ..language import _, ngettext
 from ..memory import likes
 from ..signals.preferences import Preference
 from ..signals.scores import Scored, over_time
@@ -196,7 +197,7 @@ class Learning:
                 on. ModelError: no model.
         """
         if not self.enabled:
-            raise LearnError("Learning is off, so no chat may teach. Turn it on with: claw-local learn on")
+            raise LearnError(_("Learning is off, so no chat may teach. Turn it on with: claw-local learn on"))
         model = self._assistant.model_path
         anew, newest = self.paused().run is None, self._store.samples.newest()
         if anew:
@@ -247,10 +248,11 @@ def _holds(hint: Hint) -> bool:
 
 
 def _nothing(status: LearnStatus) -> str:
-    text = "There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you."
+    text = _("There is nothing new to learn yet. Chat on, and say what you would like different or what pleased you.")
     if status.silent:
-        text += (
-            f" {status.silent} replies were written while learning was off; "
-            "`claw-local learn on --past` lets them teach too."
+        text += " " + ngettext(
+            "{number} reply was written while learning was off; `claw-local learn on --past` lets it teach too.",
+            "{number} replies were written while learning was off; `claw-local learn on --past` lets them teach too.",
+            status.silent,
         )
     return text

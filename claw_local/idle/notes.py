@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..language import _
 from . import desktop_note, records
 
 if TYPE_CHECKING:
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
 def words(result: LearnResult) -> str:
     """What a run that began by itself has changed, in a sentence or two."""
     if result.accepted:
-        return (
-            f"While you were away, adapter {result.adapter} was learned, and is in use. {result.reason} "
-            "Undo: claw-local adapters rollback"
+        return _(
+            "While you were away, adapter {id} was learned, and is in use. {reason} Undo: claw-local adapters rollback",
+            id=result.adapter,
+            reason=result.reason,
         )
-    return f"While you were away, it learned, but stays as it was. {result.reason}"
+    return _("While you were away, it learned, but stays as it was. {reason}", reason=result.reason)
 
 
 def tell(assistant: Assistant, result: LearnResult) -> None:
@@ -26,4 +28,4 @@ def tell(assistant: Assistant, result: LearnResult) -> None:
     text = words(result)
     records.put_news(assistant.store, text)
     if assistant.settings.idle.notify and result.accepted:
-        desktop_note.show("claw-local has learned", text)
+        desktop_note.show(_("claw-local has learned"), text)

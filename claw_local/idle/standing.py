@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..language import _
 from . import records
 from .conditions import Condition, of_facts, of_machine, unmet
 from .surroundings import Surroundings
@@ -37,12 +38,12 @@ class Standing:
     def sentence(self) -> str:
         """The same in a sentence or two."""
         if self.state == "running":
-            return "A run that began by itself goes on; it leaves as soon as you are back."
+            return _("A run that began by itself goes on; it leaves as soon as you are back.")
         if self.state == "held":
-            return "Learning by itself is held by you, until you resume it."
+            return _("Learning by itself is held by you, until you resume it.")
         if not self.waits_for:
-            return "It may begin to learn by itself at any moment."
-        return "By itself, it waits for:\n" + "\n".join(f"· {words}" for words in self.waits_for)
+            return _("It may begin to learn by itself at any moment.")
+        return _("By itself, it waits for:") + "\n" + "\n".join(f"· {words}" for words in self.waits_for)
 
 
 def standing(assistant: Assistant) -> Standing:

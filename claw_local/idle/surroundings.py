@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ..errors import ClawError
+from ..language import _
 from . import activity, extra, notes, records
 from .clock import Clock, SystemClock
 from .conditions import Facts
@@ -43,7 +44,7 @@ class Surroundings:
             enabled=self.assistant.learn.enabled,
             held=until_in_words(records.held(store, wall), wall),
             lessons=new_lessons(self.assistant),
-            going_on=(paused[0].where or "its beginning") if paused else "",
+            going_on=(paused[0].where or _("its beginning")) if paused else "",
             wish=waits_for_person(store) or "",
             lacking=self._lacking(),
             other_run=not running and store.runs.running() is not None,
@@ -107,11 +108,11 @@ class Surroundings:
     def _lacking(self) -> str:
         missing = extra.missing()
         if missing:
-            return f"packages to be installed: {extra.as_typed(extra.install_command())}"
+            return _("packages to be installed: {command}", command=extra.as_typed(extra.install_command()))
         try:
-            _ = self.assistant.model_path
+            __ = self.assistant.model_path
         except ClawError as error:
-            return f"a model that can learn. {error}"
+            return _("a model that can learn. {error}", error=error)
         return ""
 
 
@@ -130,4 +131,5 @@ def until_in_words(held: records.Held | None, wall: datetime) -> str:
         return "(claw-local learn resume)"
     until = datetime.fromisoformat(held.until).astimezone(wall.tzinfo)
     day = "" if until.date() == wall.date() else f"{until:%Y-%m-%d} "
-    return f"until {day}{until:%H:%M} (claw-local learn resume)"
+    time = f"{day}{until:%H:%M}"
+    return _("until {time} (claw-local learn resume)", time=time)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..language import _
+
 MessageState = Literal["done", "streaming", "interrupted", "failed"]
 TurnType = Literal["main", "side"]
 SignalSource = Literal["judge", "thumb", "edit", "regenerate", "tool", "copy"]
@@ -292,8 +294,8 @@ class Run:
         if not self.checkpoint:
             return ""
         done, of = int(self.checkpoint["step"]), int(self.checkpoint["steps"])
-        known = {"gate": "the gate", "start": "the beginning"}
-        return known.get(self.checkpoint["phase"], f"step {done + 1} of {of}")
+        known = {"gate": _("the gate"), "start": _("the beginning")}
+        return known.get(self.checkpoint["phase"]) or _("step {step} of {steps}", step=done + 1, steps=of)
 
 
 @dataclass(frozen=True)

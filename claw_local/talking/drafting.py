@@ -15,6 +15,7 @@ from ..engine.base import ChatEngine, Generation, Message, Sampling, has_tokens
 from ..engine.estimate import tokens_in
 from ..engine.pool import Lease
 from ..engine.tool_prompts import ToolSpec, calling, rendered
+from ..language import ngettext
 from ..memory import fast
 from ..memory.prompt import prompt_messages
 from ..reply import Draft, Reply
@@ -181,7 +182,9 @@ class Drafting(Opened):
 
 
 def _dropped(count: int) -> str:
-    noun = "message" if count == 1 else "messages"
-    return (
-        f"This chat is longer than the model can read at once: its {count} oldest {noun} were left out of the prompt."
+    return ngettext(
+        "This chat is longer than the model can read at once: its oldest message was left out of the prompt.",
+        "This chat is longer than the model can read at once: "
+        "its {number} oldest messages were left out of the prompt.",
+        count,
     )

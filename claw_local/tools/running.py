@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..language import _
 from .arguments import Run, checked, spec_of
 from .base import Call, Prepared, Result, ToolError
 from .folder import Folder
@@ -73,7 +74,9 @@ class Running:
             if not command:
                 raise ToolError("There is no command. Name a program and its arguments.")
         told = command if isinstance(command, str) else "\n".join(map(shlex.quote, command))
-        preview = f"{'through the shell:' if said.shell else 'without a shell:'}\n{told}\nin {self.folder.root}"
+        how = _("through the shell:") if said.shell else _("without a shell:")
+        where = _("in {folder}", folder=self.folder.root)
+        preview = f"{how}\n{told}\n{where}"
 
         def perform(stop: threading.Event | None) -> Result:
             return self._run(command, said.shell, stop)

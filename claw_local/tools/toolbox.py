@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..engine.tool_prompts import ToolSpec
 from ..errors import SettingsError, UsageError
+from ..language import _
 from ..paths import Paths
 from ..settings import ToolsSettings
 from .base import Call, Prepared, Result, Tool, ToolError, Undo, cut_middle
@@ -103,8 +104,8 @@ class Toolbox:
             prepared = tool.prepare(call) if tool is not None else self._servers().prepare(call)
         except ToolError as error:
             said = f"error: {error}"
-            title = f"{call.name or 'a call'}, which cannot be done"
-            prepared = Prepared(call, title, "", False, "", lambda _: Result(said, -1))
+            title = _("{call}, which cannot be done", call=call.name or _("a call"))
+            prepared = Prepared(call, title, "", False, "", lambda __: Result(said, -1))
         return replace(prepared, root=str(self.workspace))
 
     def perform(self, prepared: Prepared, stop: threading.Event | None = None) -> Result:

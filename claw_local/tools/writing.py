@@ -7,6 +7,7 @@ import hashlib
 import threading
 from dataclasses import dataclass
 
+from ..language import _
 from .arguments import Append, Write, checked, spec_of
 from .base import Call, Prepared, Result, ToolError, Undo, cut_middle
 from .folder import Folder, parts_of
@@ -47,10 +48,10 @@ class Writing:
             text_of(before, shown)  # What is no text is not written over.
         after = addition if call.name == "write" else _joined(old, text)
         if before == after:
-            return Prepared(call, f"{call.name} {shown}", "", False, "", lambda _: Result(f"{shown} is so already."))
-        title = f"{call.name} {shown}" + (" (a new file)" if before is None else "")
+            return Prepared(call, f"{call.name} {shown}", "", False, "", lambda __: Result(f"{shown} is so already."))
+        title = f"{call.name} {shown}" + (" " + _("(a new file)") if before is None else "")
 
-        def perform(_: threading.Event | None) -> Result:
+        def perform(__: threading.Event | None) -> Result:
             if self._now(parts)[0] != before:
                 raise ToolError(f"{shown} has changed since its diff was shown, so nothing was written. Try again.")
             with self.folder.at(parts[:-1], make=True) as place:

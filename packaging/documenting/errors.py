@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -41,6 +42,8 @@ AREAS = {
     "talking": "Chatting",
 }
 _BUILT_IN = {"ValueError"}
+_FILLED = re.compile(r"\{\w[^{}]*\}")
+"""What `_()` fills in."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,11 @@ class _Source:
                 return list(dict.fromkeys(text for part in parts for text in self.variants(part, file, depth)))
             case ast.Name(id=name):
                 return self._of_name(name, file, depth) or [GAP]
+            case ast.Call(func=ast.Name(id="_" | "N_" | "dressed"), args=[message, *__]):
+                return [_FILLED.sub(GAP, text) for text in self.variants(message, file, depth + 1)]
+            case ast.Call(func=ast.Name(id="ngettext"), args=[one, many, *__]):
+                both = [*self.variants(one, file, depth + 1), *self.variants(many, file, depth + 1)]
+                return [_FILLED.sub(GAP, text) for text in both]
             case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
                 if name in self.errors:
                     return [GAP]
@@ -186,7 +194,7 @@ def _filled_in(expression: ast.expr, texts: list[str]) -> list[str]:
     found = []
     for node in ast.walk(expression):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > LEAST_WORDS:
-            told = " ".join(node.value.split())
+            told = _FILLED.sub(GAP, " ".join(node.value.split()))
             if not any(told in text for text in texts):
                 found.append(told)
     return found

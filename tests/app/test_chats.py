@@ -176,9 +176,7 @@ async def test_chats_are_written_to_a_file_which_is_never_replaced_unasked(
             app.screen.query_one("#export-problem", Static).update("")
             field.value = nowhere
             await pilot.press("enter")
-            await until(
-                pilot, lambda: "Nothing can be written" in str(app.screen.query_one("#export-problem").render())
-            )
+            await until(pilot, lambda: "could not be written" in str(app.screen.query_one("#export-problem").render()))
         app.screen.query_one("RadioSet").query("RadioButton").last().value = True
         await pilot.pause()
         field.value = str(tmp_path)

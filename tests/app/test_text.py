@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw_app.text import Cleaner, clean, count, day_name, excerpt, local_time, one_line
+from claw_app.text import Cleaner, clean, day_name, excerpt, local_time, one_line
 
 NASTY = [
     "a\x1b[31mred\x1b[0mb",
@@ -80,10 +80,6 @@ def test_chats_are_grouped_by_the_local_day() -> None:
     assert day_name("2026-01-21T12:00:00Z", today) == "21 January"
     assert day_name("2025-01-01T12:00:00Z", today) == "1 January 2025"
     assert day_name("not a time", today) == "Earlier"
-
-
-def test_numbers_come_with_their_noun() -> None:
-    assert [count(0, "lesson"), count(1, "lesson"), count(2, "lesson")] == ["0 lessons", "1 lesson", "2 lessons"]
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone of a process can be set on POSIX only")

@@ -262,8 +262,8 @@ def test_servers_that_do_not_answer_do_not_hold_up_the_list(home: Paths, monkeyp
     ("memory", "first"),
     [
         (Memory(2 * 2**30), "Qwen2.5 0.5B Instruct"),
-        (Memory(8 * 2**30), "Qwen2.5 1.5B Instruct"),
-        (Memory(64 * 2**30), "Qwen2.5 1.5B Instruct"),
+        (Memory(8 * 2**30), "Qwen3 4B Instruct 2507"),
+        (Memory(64 * 2**30), "Qwen3 4B Instruct 2507"),
         (Memory(16 * 2**30, gpu=8 * 2**30), "Qwen2.5 7B Instruct"),
         (Memory(64 * 2**30, gpu=24 * 2**30), "Qwen2.5 14B Instruct"),
         (Memory(2**29), "SmolLM2 360M Instruct"),

@@ -75,7 +75,7 @@ def test_another_architecture_is_read_through_the_policy(tiny_models: dict[str, 
     torch.testing.assert_close(Reader(policy).logprobs(cases), expected)
 
 
-@pytest.mark.parametrize("architecture", ["llama", "qwen2"])
+@pytest.mark.parametrize("architecture", ["llama", "qwen2", "gemma3"])
 def test_it_learns_a_rule_and_holds_it_on_cases_it_never_saw(tiny_models: dict[str, Path], architecture: str) -> None:
     """The rule: the last token but one tells the answer."""
     dice = random.Random(1)

@@ -65,7 +65,7 @@ def test_on_the_embedded_model_both_agree_and_unsetting_gives_the_base_back_exac
     assert np.array_equal(before, after)
 
 
-@pytest.mark.parametrize("kind", ["llama", "llama-stretched", "qwen2"])
+@pytest.mark.parametrize("kind", ["llama", "llama-stretched", "qwen2", "qwen3", "gemma3"])
 def test_on_exact_weights_both_agree_closely_and_a_wrong_row_order_shows(
     tiny_models: dict[str, Path], tmp_path: Path, make_random: Callable[..., None], kind: str
 ) -> None:
@@ -74,7 +74,7 @@ def test_on_exact_weights_both_agree_closely_and_a_wrong_row_order_shows(
     make_random(policy, 0.12)
     folder = policy.save(tmp_path / "peft")
     right = convert_lora(folder, path, tmp_path / "right.gguf")
-    wrong = convert_lora(folder, path, tmp_path / "wrong.gguf", permute=kind == "qwen2")
+    wrong = convert_lora(folder, path, tmp_path / "wrong.gguf", permute=not kind.startswith("llama"))
     with opened(path) as engine:
         token_ids = engine.tokenize(TEXT)
         base = token_logprobs(engine.logits(token_ids, start=0), token_ids)

@@ -47,7 +47,7 @@ def test_quantised_tensors_come_out_as_the_gguf_package_undoes_them(model_path: 
 def test_an_architecture_that_is_not_supported_is_refused_in_a_sentence(
     tmp_path: Path, make_tiny: Callable[..., Path]
 ) -> None:
-    with pytest.raises(ModelError, match=r"architecture phi3 .* only llama and qwen2"):
+    with pytest.raises(ModelError, match=r"architecture phi3 .* only gemma3, llama, qwen2, qwen3"):
         load_base(make_tiny(tmp_path / "other.gguf", "phi3"))
 
 

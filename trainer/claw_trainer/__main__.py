@@ -11,6 +11,9 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from claw_local import language
+from claw_local.language import _
+
 if TYPE_CHECKING:
     from claw_local.store import Store
 
@@ -38,6 +41,7 @@ def main() -> int:
     from .leaving import Leaving, Left
 
     paths = locate()
+    language.begin(paths)
     store = Store(paths)
     starter = store.runs.get(options.run).process
     store.runs.take_over(options.run)
@@ -73,9 +77,9 @@ def _left(store: Store, run_id: int) -> int:
     if run.state != "running":
         return DONE  # It had just ended.
     if run.asked == "stop" or not run.checkpoint:
-        store.runs.finish(run_id, "stopped", result={}, detail="The learning run was stopped.")
+        store.runs.finish(run_id, "stopped", result={}, detail=_("The learning run was stopped."))
         return STOPPED
-    store.runs.pause(run_id, f"It was left, and goes on from {run.where}.")
+    store.runs.pause(run_id, _("It was left, and goes on from {place}.", place=run.where))
     return LEFT
 
 
@@ -94,7 +98,7 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
         store.runs.note_failure(run_id, kind, words)
     has_more = run.checkpoint.get("phase", "start") != "start"
     if (full and run.checkpoint) or (has_more and not isinstance(error, LearnError)):
-        store.runs.pause(run_id, f"{words} It goes on from {run.where}.")
+        store.runs.pause(run_id, words + " " + _("It goes on from {place}.", place=run.where))
     else:
         store.runs.finish(run_id, "failed", result={}, detail=words)
     return FAILED
@@ -117,11 +121,15 @@ def _words(error: Exception) -> str:
     if isinstance(error, ClawError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "Memory ran out while learning. Close other programs, or learn with a smaller model."
+        return _("Memory ran out while learning. Close other programs, or learn with a smaller model.")
     if isinstance(error, OSError):
-        remedy = "Make some room on the disk." if _is_full(error) else "Run `claw-local doctor`."
-        return f"Learning could not write its files: {error}. {remedy}"
-    return f"Learning met an error that was not expected ({type(error).__name__}: {error}). Its log has the details."
+        remedy = _("Make some room on the disk.") if _is_full(error) else _("Run `claw-local doctor`.")
+        return _("Learning could not write its files: {error}.", error=error) + " " + remedy
+    return _(
+        "Learning met an error that was not expected ({kind}: {error}). Its log has the details.",
+        kind=type(error).__name__,
+        error=error,
+    )
 
 
 if __name__ == "__main__":

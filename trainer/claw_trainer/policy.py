@@ -43,6 +43,7 @@ def packed_attention(
     *,
     scaling: float,
     segments: Sequence[int],
+    sliding_window: int | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """Causal attention inside each of several sequences laid end to end.
@@ -53,6 +54,7 @@ def packed_attention(
         attention_mask: None; the lengths say it all.
         scaling: factor of the scores.
         segments: [B] lengths, summing to N.
+        sliding_window: how many tokens, itself included, a token sees; None is all before it.
 
     Returns:
         [1, N, H, d] and None (no attention weights).
@@ -62,10 +64,22 @@ def packed_attention(
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)  # [1, H, N, d]
     lengths = list(segments)
     pieces = [
-        F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scaling)
+        _causal(q, k, v, scaling, sliding_window)
         for q, k, v in zip(*(torch.split(states, lengths, 2) for states in (query, key, value)), strict=True)
     ]
     return torch.cat(pieces, dim=2).transpose(1, 2), None
+
+
+def _causal(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, window: int | None
+) -> torch.Tensor:
+    """[1, H, T, d] each -> [1, H, T, d]."""
+    length = query.shape[2]
+    if window is None or length <= window:
+        return F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scaling)
+    places = torch.arange(length, device=query.device)
+    back = places[:, None] - places[None]  # [T, T] how far the key lies before the query
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=(back >= 0) & (back < window), scale=scaling)
 
 
 class Policy:

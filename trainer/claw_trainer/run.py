@@ -1,7 +1,8 @@
 """One learning run, from the person's chats to an adapter that the gate has looked at. Reads top to bottom.
 
 A run may be left at any moment and goes on where it was: what it learns from is settled once (`plan`), the steps keep
-what they need after each (`training`), and the gate is asked anew. Left out on purpose: any choice of when to run.
+what they need after each (`training`), answers are kept as they are drawn (`drawn`), also those of the gate, which is
+asked anew otherwise. Left out on purpose: any choice of when to run.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from claw_local.engine.base import AdapterSlot, Engine
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
-from claw_local.idle.kept import BEGAN, PLAN, VARIANTS, clear_work, folder_of
+from claw_local.idle.kept import BEGAN, DRAWN, PLAN, VARIANTS, clear_work, folder_of
 from claw_local.judge.background import judge_waiting
 from claw_local.judge.verdict import AnyJudge
+from claw_local.language import _
 from claw_local.paths import Paths
 from claw_local.settings import ModelSettings, Settings
 from claw_local.signals import turns
 from claw_local.store import Store
 
+from .drawn import remembering
 from .judging import judging
 from .plan import Plan, make_plan, read_plan, write_plan
 from .rewards import judged
@@ -71,10 +74,10 @@ def run(store: Store, paths: Paths, request: Request, run_id: int) -> None:
             use. OSError: what the run must keep cannot be written.
     """
     report = _reporter(store, run_id)
-    report("loading", 0.0, "the model")
+    report("loading", 0.0, _("the model"))
     engine = LlamaCppEngine.open(request.model, _engine_settings(request), cache_dir=paths.data)
     try:
-        exam = lambda n, of: report("exam", 0.01, f"{n} of {of}")  # noqa: E731
+        exam = lambda n, of: report("exam", 0.01, _("{n} of {of}", n=n, of=of))  # noqa: E731
         with judging(request.settings, paths, store, engine, exam) as judge:
             _run(store, paths, request, engine, judge, run_id, report)
     finally:
@@ -116,6 +119,7 @@ def _run(
     own = folder_of(paths, run_id)
     own.mkdir(mode=0o700, parents=True, exist_ok=True)
     plan = read_plan(own / PLAN, store) or _plan(store, request, engine, judge, own, run_id, report)
+    engine, drawn = remembering(engine, own / DRAWN)
 
     parent = store.adapters.get(plan.parent) if plan.parent else None
     _sweep(store, paths)
@@ -126,11 +130,16 @@ def _run(
 
         steps = settings.learning.steps
         rewards = judged(
-            store, judge, plan.train, plan.checks, plan.hints, lambda n, _: report("exam", 0.04, f"case {n}")
+            store, judge, plan.train, plan.checks, plan.hints, lambda n, __: report("exam", 0.04, _("case {n}", n=n))
         )
         varied = kept_or_adapted(
             own / VARIANTS, store, engine, plan.train, rewards, plan.hints, slots(parent), settings, report
         )
+
+        def passed(phase: str, step: int) -> None:
+            store.runs.set_checkpoint(run_id, phase, step, steps)
+            drawn.forget()  # What it drew so far is in the checkpoint.
+
         course = Course(
             settings=settings,
             engine=engine,
@@ -146,11 +155,11 @@ def _run(
                 lambda level, why: store.runs.save_memory(run_id, level, why),
             ),
             report=report,
-            passed=lambda phase, step: store.runs.set_checkpoint(run_id, phase, step, steps),
+            passed=passed,
         )
         trained = train(course)
         candidate = AdapterSlot(folder / "adapter.gguf")
-        report("gate", 0.85, "asking questions it never trained on")
+        report("gate", 0.85, _("asking questions it never trained on"))
         verdict, probes = ask_gate(
             settings,
             engine,
@@ -231,7 +240,7 @@ def _plan(
     """Judge what was said since the last run, and settle what this one learns from."""
     waiting = turns.waiting(store)
     if judge is not None:
-        judge_waiting(store, judge, waiting, lambda n: report("judging", 0.02, f"{n} of {len(waiting)}"))
+        judge_waiting(store, judge, waiting, lambda n: report("judging", 0.02, _("{n} of {of}", n=n, of=len(waiting))))
     plan = make_plan(store, request.settings, engine, request.threads)
     fingerprint = write_plan(own / PLAN, plan)
     began = (own / BEGAN).read_bytes() if (own / BEGAN).is_file() else b""

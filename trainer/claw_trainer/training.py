@@ -20,6 +20,7 @@ from claw_local.adapters.lessons import Lesson
 from claw_local.engine.base import Engine
 from claw_local.engine.gguf_file import read_header
 from claw_local.errors import LearnError
+from claw_local.language import _, ngettext
 from claw_local.settings import Settings
 from claw_local.store import AdapterRecord
 
@@ -98,7 +99,7 @@ def _steps(course: Course, state: State) -> State:
     learning, report = course.settings.learning, course.report
     if state.phase == "gate" and not state.step:
         raise DamagedCheckpoint("it is at the gate without a step")
-    report("loading", 0.05, "the trainer")
+    report("loading", 0.05, _("the trainer"))
     trainer = _trainer(course)
     checkpoint.restore(course.kept, state, trainer)
     tasks = [*course.plan.train, *course.variants]
@@ -121,11 +122,11 @@ def _steps(course: Course, state: State) -> State:
         course.passed(state.phase, state.step)
 
     while state.phase != "gate":
-        where = f"step {state.step + 1} of {learning.steps}"
+        where = _("step {step} of {steps}", step=state.step + 1, steps=learning.steps)
         share = (END - BEGIN) / learning.steps
         fraction = BEGIN + share * state.step
         if state.phase == "practising":
-            report("practising", fraction, f"{where}: fresh answers")
+            report("practising", fraction, where + ": " + _("fresh answers"))
             state.samples = practice.round(course.engine, current, learning.rollouts)
             state.samples += balanced([stored[n] for n in replay.permutation(len(stored))], learning.replay)
             if not state.samples:
@@ -134,7 +135,7 @@ def _steps(course: Course, state: State) -> State:
                 )
             state.phase = "training"
             keep(whole=False)
-        words = f"{where}: {len(state.samples)} samples"
+        words = where + ": " + ngettext("{number} sample", "{number} samples", len(state.samples))
 
         begun, of = fraction + 0.4 * share, 0.6 * share
 

@@ -18,6 +18,7 @@ from claw_local.adapters.checking import fresh_sampling
 from claw_local.adapters.lessons import Lesson, lessons_of
 from claw_local.engine.base import AdapterSlot, Engine, Message, Sampling
 from claw_local.files import write_whole
+from claw_local.language import _
 from claw_local.settings import Settings
 from claw_local.signals.turns import Turn
 from claw_local.store import Store
@@ -150,7 +151,7 @@ def adapted(
     failed = failed[len(failed) - min(settings.learning.variants, len(failed)) :]
     if not failed:
         return Varied()
-    report("practising", 0.05, "tasks of yours, easier and harder")
+    report("practising", 0.05, _("tasks of yours, easier and harder"))
     engine.set_adapters(adapters)
     sampling = fresh_sampling(settings)
     before = success(engine, failed, rewards, sampling)

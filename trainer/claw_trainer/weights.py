@@ -23,6 +23,7 @@ from claw_local.errors import ModelError
 
 from .cpu import choose_matmul
 from .economy import NF4_BYTES
+from .families import BLOCK_NAMES, configure, finish, norms_are_one_less
 from .nf4 import put
 
 Precision = Literal["fp32", "bf16"]
@@ -34,10 +35,6 @@ ROPE_FACTORS = "rope_freqs.weight"
 CHUNK_VALUES = 1 << 18
 """Values dequantised at once: the temporaries stay in the processor's cache. Row by row it takes four times as long."""
 
-BLOCK_NAMES = {gguf: transformers for transformers, gguf in MODULES.items()} | {
-    "attn_norm": "input_layernorm",
-    "ffn_norm": "post_attention_layernorm",
-}
 OTHER_NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 
 
@@ -67,7 +64,7 @@ def load_base(
     """Build the model of a GGUF file with its weights dequantised.
 
     Args:
-        path: a GGUF file of the architecture llama or qwen2, of any quantisation that the gguf package can undo.
+        path: a GGUF file of an architecture in `LEARNABLE`, of any quantisation that the gguf package can undo.
         precision: how weights are held.
         exact: multiply float32 matrices in full float32; see `cpu.choose_matmul`. Holds for the whole process.
         nf4: hold the blocks' linear layers in four bits each, whatever the precision: a seventh of the memory.
@@ -107,6 +104,7 @@ def load_base(
     if config.tie_word_embeddings:
         model.lm_head.weight = model.model.embed_tokens.weight
     _build_rope(model, file)
+    finish(model)
     model.requires_grad_(False)
     return BaseModel(model.eval(), file.architecture, path)
 
@@ -185,7 +183,7 @@ def _configure(file: GgufFile) -> tuple[Any, Callable[[Any], Any]]:
     if architecture not in LEARNABLE:
         raise ModelError(
             f"Learning does not support models of the architecture {architecture} ({file.path.name}), only "
-            f"{' and '.join(sorted(LEARNABLE))}. Chatting may work; to learn, choose a model of one of those."
+            f"{', '.join(sorted(LEARNABLE))}. Chatting may work; to learn, choose a model of one of those."
         )
     scaling = file.header.text(f"{architecture}.rope.scaling.type") or "none"
     if scaling not in ("none", "linear"):
@@ -220,14 +218,7 @@ def _configure(file: GgufFile) -> tuple[Any, Callable[[Any], Any]]:
         "tie_word_embeddings": "output.weight" not in file.header.tensors,
         "use_cache": False,
     }
-    # from the modules themselves: the package's front door imports far more
-    if architecture == "qwen2":
-        from transformers.models.qwen2.modeling_qwen2 import Qwen2Config, Qwen2ForCausalLM
-
-        return Qwen2Config(**values), Qwen2ForCausalLM
-    from transformers.models.llama.modeling_llama import LlamaConfig, LlamaForCausalLM
-
-    return LlamaConfig(**values), LlamaForCausalLM
+    return configure(file, values)
 
 
 def _is_linear(name: str) -> bool:
@@ -264,6 +255,8 @@ def _weights(file: GgufFile, dtype: torch.dtype) -> Iterator[tuple[str, torch.Te
         values = file.values(name)
         if part in permuted:
             values = unpermute_rows(values, permuted[part])
+        if part.endswith("_norm") and norms_are_one_less(file.architecture):
+            values = values - 1.0
         yield translated, torch.from_numpy(np.ascontiguousarray(values)).to(dtype)
 
 
@@ -276,8 +269,8 @@ def _transformers_name(file: GgufFile, name: str) -> tuple[str, str]:
     place, _, kind = name.rpartition(".")
     if place.startswith("blk."):
         _, block, part = place.split(".", 2)
-        if part in BLOCK_NAMES:
-            return f"model.layers.{block}.{BLOCK_NAMES[part]}.{kind}", part
+        if (known := BLOCK_NAMES[file.architecture].get(part)) is not None:
+            return f"model.layers.{block}.{known}.{kind}", part
     elif place in OTHER_NAMES:
         return f"{OTHER_NAMES[place]}.{kind}", place
     raise ModelError(

@@ -12,6 +12,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from claw_local.language import _
+
 from ..styles import OVER
 from ..text import clean, one_line
 
@@ -49,17 +51,19 @@ class Approve(ModalScreen[Answer]):
         self._since = time.monotonic()
 
     def compose(self) -> ComposeResult:
-        where = f"   in the chat “{one_line(self._chat)}”" if self._chat else ""
+        where = "   " + _("in the chat “{chat}”", chat=one_line(self._chat)) if self._chat else ""
         always = (
-            "this very command, always in this chat" if self._prepared.call.name == "run" else "always in this chat"
+            _("this very command, always in this chat")
+            if self._prepared.call.name == "run"
+            else _("always in this chat")
         )
         with Vertical(classes="dialog large"):
-            head = (f"May it {one_line(self._prepared.title)}?", "bold"), (where, "$quiet")
+            head = (_("May it {title}?", title=one_line(self._prepared.title)), "bold"), (where, "$quiet")
             yield Static(Content.assemble(*head), id="approve-head")
             with VerticalScroll(id="preview", can_focus=True):
                 yield Static(coloured(clean(self._prepared.preview)))
-            yield Input(placeholder="Why not? Enter says it to the assistant, Esc goes back", id="why", compact=True)
-            keys = f"y once · a {always}\nn no · w no, and why · Esc no, and stop · arrows scroll"
+            yield Input(placeholder=_("Why not? Enter says it to the assistant, Esc goes back"), id="why", compact=True)
+            keys = _("y once · a {always}\nn no · w no, and why · Esc no, and stop · arrows scroll", always=always)
             yield Static(keys, classes="dialog-keys")
 
     def on_mount(self) -> None:

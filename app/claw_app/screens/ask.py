@@ -11,6 +11,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static, TextArea
 
+from claw_local.language import _
+
 
 class Confirm(ModalScreen[bool]):
     """Asks before something is lost. Esc and n mean no; y means yes; the focus starts on no."""
@@ -21,7 +23,7 @@ class Confirm(ModalScreen[bool]):
         Binding("left,right", "app.focus_next", "Other button", show=False),
     ]
 
-    def __init__(self, question: str, yes: str, no: str = "Keep") -> None:
+    def __init__(self, question: str, yes: str, no: str) -> None:
         super().__init__()
         self._question, self._yes, self._no = question, yes, no
 
@@ -29,7 +31,7 @@ class Confirm(ModalScreen[bool]):
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
             with Horizontal(classes="buttons"):
-                yield Button(f"{self._no} (Esc)", id="no", compact=True)
+                yield Button(_("{no} (Esc)", no=self._no), id="no", compact=True)
                 yield Button(f"{self._yes} (y)", id="yes", variant="error", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -49,7 +51,7 @@ class AskLine(ModalScreen[str | None]):
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
             yield Input(self._value, placeholder=self._placeholder, select_on_focus=False)
-            yield Static("Enter saves · Esc cancels", classes="dialog-keys")
+            yield Static(_("Enter saves · Esc cancels"), classes="dialog-keys")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
@@ -71,7 +73,7 @@ class AskText(ModalScreen[str | None]):
         with Vertical(classes="dialog large"):
             yield Static(Content(self._question))
             yield TextArea(self._value, soft_wrap=True, highlight_cursor_line=False)
-            yield Static("Ctrl+S saves · Esc cancels", classes="dialog-keys")
+            yield Static(_("Ctrl+S saves · Esc cancels"), classes="dialog-keys")
 
     def action_save(self) -> None:
         """Give the text as it stands."""

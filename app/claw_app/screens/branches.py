@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from textual import on
 from textual.screen import Screen
 
+from claw_local.language import N_, _
+
 from ..branch import Branch
 from ..talk import LiveReply
 from ..widgets.bubbles import Bubble, Question
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from ..widgets.composer import Composer
     from ..widgets.transcript import Transcript
 
-ONE_AT_A_TIME = "A reply is still being written. Esc stops it."
+ONE_AT_A_TIME = N_("A reply is still being written. Esc stops it.")
 
 
 class BranchActions(Screen[None]):
@@ -68,9 +70,9 @@ class BranchActions(Screen[None]):
             return
         place = shown.versions.index(shown.message_id) + by if shown.message_id in shown.versions else 0
         if len(shown.versions) < 2:
-            self.claw.say("There is one version only. r asks again; e says it otherwise.")
+            self.claw.say(_("There is one version only. r asks again; e says it otherwise."))
         elif self.sending:
-            self.claw.say(ONE_AT_A_TIME)
+            self.claw.say(_(ONE_AT_A_TIME))
         elif 0 <= place < len(shown.versions):
             await self._show_version(shown.versions[place])
 
@@ -95,7 +97,7 @@ class BranchActions(Screen[None]):
         if bubble is None:
             return
         if self.sending:
-            self.claw.say(ONE_AT_A_TIME)
+            self.claw.say(_(ONE_AT_A_TIME))
             return
         assistant, message_id = await self.claw.assistant(), bubble.message_id
         self._branch_off(bubble, None, lambda: assistant.regenerate(message_id), "")
@@ -161,13 +163,15 @@ class BranchActions(Screen[None]):
         if message is None or not message.message_id:
             return
         if self.sending:
-            self.claw.say(ONE_AT_A_TIME)
+            self.claw.say(_(ONE_AT_A_TIME))
         elif self.query(Editor):
             self.query_one(Editor).focus()
         elif isinstance(message, Question):
-            self.run_worker(self._open_editor(message, Editor(message.raw, title="Say it otherwise", enter_keeps=True)))
+            self.run_worker(
+                self._open_editor(message, Editor(message.raw, title=_("Say it otherwise"), enter_keeps=True))
+            )
         else:
-            self.run_worker(self._open_editor(message, Editor(message.raw, title="The reply as you want it")))
+            self.run_worker(self._open_editor(message, Editor(message.raw, title=_("The reply as you want it"))))
 
     async def _open_editor(self, message: Question | Bubble, editor: Editor) -> None:
         self.transcript.anchor(False)
@@ -195,10 +199,9 @@ class BranchActions(Screen[None]):
         text = event.text.strip()
         message = await self._close_editor(event.editor)
         if message is None:
-            # So much was said meanwhile that the message is not drawn any more.
+            # So much was said meanwhile that the message is not drawn any more: nothing is changed, or lost.
             typed = self.composer.draft
             self.composer.restore(f"{typed}\n{text}" if typed.strip() else text)
-            self.claw.say("The message is out of sight, so nothing was changed. What you wrote is in the field.")
             return
         if not text or text == message.raw.strip():
             message.focus()
@@ -210,7 +213,7 @@ class BranchActions(Screen[None]):
 
     async def _ask_otherwise(self, question: Question, text: str) -> None:
         if self.sending:
-            self.claw.say(ONE_AT_A_TIME)
+            self.claw.say(_(ONE_AT_A_TIME))
             return
         assistant: Assistant = await self.claw.assistant()
         message_id = question.message_id
@@ -219,8 +222,8 @@ class BranchActions(Screen[None]):
     async def _show_correction(self, bubble: Bubble) -> None:
         await self.renew()
         if self.transcript.holds(bubble.message_id):  # What was said after an older reply stays in view.
-            self.claw.say("Your version is kept as an example. → on the reply shows it.")
+            self.claw.say(_("Your version is kept as an example. → on the reply shows it."))
             await self.transcript.reveal(bubble.message_id, focus=True)
         else:
-            self.claw.say("Your version is kept as an example.")
+            self.claw.say(_("Your version is kept as an example."))
             self.transcript.step(1)

@@ -10,6 +10,7 @@ from textual import events
 from textual.screen import Screen
 
 from claw_local.errors import ClawError
+from claw_local.language import _
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -76,7 +77,7 @@ class ByItself(Screen[None]):
             home = await self.claw.home()
             news = await self.claw.watcher.quick(home.learn.take_news)
             if news:  # No other window was quicker.
-                self.claw.say(news, title="Learned meanwhile", timeout=12)
+                self.claw.say(news, title=_("Learned meanwhile"), timeout=12)
 
     async def learn_as_said(self, words: str) -> bool:
         """`/learn status`, `pause` and `resume`; whether it was one of them."""
@@ -90,10 +91,10 @@ class ByItself(Screen[None]):
             await self.transcript.note(standing.sentence)
         elif words == "pause":
             await self.claw.quick(home.learn.hold)
-            self.claw.say("Nothing is learned by itself until /learn resume.")
+            self.claw.say(_("Nothing is learned by itself until /learn resume."))
         elif words == "resume":
             await self.claw.quick(home.learn.release)
-            self.claw.say("It may learn by itself again, while nobody is there.")
+            self.claw.say(_("It may learn by itself again, while nobody is there."))
         else:
             return False
         return True

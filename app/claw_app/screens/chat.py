@@ -12,9 +12,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.lazy import Lazy
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Input, TextArea
+
+from claw_local.language import N_, _
 
 from ..branch import Branch
 from ..commands import bindings
@@ -36,6 +37,7 @@ from .compare import CompareActions
 from .drafts import Drafts
 from .first_start import FirstStart
 from .incognito import INCOGNITO, IncognitoActions
+from .keys import Keyed
 from .learning import LearningActions
 from .replies import ReplyActions
 from .talking import Talking
@@ -52,7 +54,7 @@ STATUS_EVERY_S = 0.8
 DAY_S = 86_400
 LISTED = 1000
 """Most chats in the list; search finds those beyond it."""
-ELSEWHERE = (
+ELSEWHERE = N_(
     "This was said on another version of the chat, which is shown from now on. ← and → on a message marked ◂ 1/2 ▸ "
     "change back."
 )
@@ -71,7 +73,7 @@ class ChatScreen(
     TypingActions,
     FirstStart,
     IncognitoActions,
-    Screen[None],
+    Keyed[None],
 ):
     """One open chat, the list of the others, and a field to type in."""
 
@@ -173,11 +175,11 @@ class ChatScreen(
         await self.claw.quick(home.history.purge, older_than_s=DAY_S)
         await self.refresh_status()
         self.set_interval(STATUS_EVERY_S, self.poll_status)
-        self.status.model = "loading the model …"
+        self.status.model = _("loading the model …")
         try:
             info = await self.claw.background.slow(home.load)
         except Exception as error:
-            self.status.model, self.status.trouble = "no model", True
+            self.status.model, self.status.trouble = _("no model"), True
             await self.transcript.note(self.claw.sentence(error), error=True)
             return
         self.status.model, self.claw.loaded = info.name, True
@@ -232,7 +234,7 @@ class ChatScreen(
             return
         if self.incognito:
             await self.transcript.clear()
-            await self.transcript.note(INCOGNITO)
+            await self.transcript.note(_(INCOGNITO))
         else:
             first = not self.chats.titles()
             await self.transcript.welcome(first=first, learning=learning, home=str(assistant.paths.data))
@@ -245,7 +247,7 @@ class ChatScreen(
             await self.claw.quick(assistant.show_version, message_id)
             await self.claw.quick(branch.refresh)
             if branch.place(message_id) is not None:
-                self.claw.say(ELSEWHERE, timeout=8)
+                self.claw.say(_(ELSEWHERE), timeout=8)
         if branch is None or visit != self._visit:
             return
         await self.transcript.show(branch, at=message_id)

@@ -15,6 +15,7 @@ from textual.markup import escape
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static, Switch, TextArea
 
+from claw_local.language import N_, _
 from claw_local.settings import SamplingSettings
 
 from ..styles import OVER
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
     from ..app import ClawApp
 
 FIELDS: dict[str, tuple[str, str]] = {
-    "temperature": ("Temperature", "0 takes the likeliest word every time; higher is livelier."),
-    "max_tokens": ("Longest reply", "In tokens: about three quarters of a word each."),
-    "top_p": ("Top P", "Draw from the smallest set of words that holds this much probability."),
-    "top_k": ("Top K", "Draw from this many likeliest words; 0 means all."),
-    "min_p": ("Min P", "Leave out words less likely than this share of the likeliest one."),
-    "repeat_penalty": ("Repeat penalty", "Makes words that were used lately less likely; 1 means off."),
+    "temperature": (N_("Temperature"), N_("0 takes the likeliest word every time; higher is livelier.")),
+    "max_tokens": (N_("Longest reply"), N_("In tokens: about three quarters of a word each.")),
+    "top_p": (N_("Top P"), N_("Draw from the smallest set of words that holds this much probability.")),
+    "top_k": (N_("Top K"), N_("Draw from this many likeliest words; 0 means all.")),
+    "min_p": (N_("Min P"), N_("Leave out words less likely than this share of the likeliest one.")),
+    "repeat_penalty": (N_("Repeat penalty"), N_("Makes words that were used lately less likely; 1 means off.")),
 }
-_KEYS = "Ctrl+S keeps · Tab goes on · Esc cancels"
-_TEACHES = "While learning is on, this chat teaches."
-_NEVER = "An incognito chat never teaches."
+_KEYS = N_("Ctrl+S keeps · Tab goes on · Esc cancels")
+_TEACHES = N_("While learning is on, this chat teaches.")
+_NEVER = N_("An incognito chat never teaches.")
 
 
 @dataclass(frozen=True)
@@ -72,29 +73,31 @@ class ChatSettings(ModalScreen["Choices | None"]):
     def compose(self) -> ComposeResult:
         defaults = self._assistant.settings.sampling
         with Vertical(classes="dialog large", id="chat-settings"):
-            yield Static(Content.styled("What this chat does differently", "bold"))
+            yield Static(Content.styled(_("What this chat does differently"), "bold"))
             with Vertical(id="form"):
                 with Horizontal(classes="row"):
-                    yield Label("Model")
+                    yield Label(_("Model"))
                     yield Select(list(self._models()), value=self._now.model, allow_blank=False, compact=True)
                 with Horizontal(classes="row"):
                     yield Label("")
-                    yield Input(placeholder="or a GGUF file, ollama:NAME, openai:NAME", compact=True, id="other-model")
+                    yield Input(
+                        placeholder=_("or a GGUF file, ollama:NAME, openai:NAME"), compact=True, id="other-model"
+                    )
                 with Horizontal(classes="row tall"):
-                    yield Label("System prompt")
+                    yield Label(_("System prompt"))
                     yield TextArea(
                         self._now.system,
                         soft_wrap=True,
                         highlight_cursor_line=False,
                         tab_behavior="focus",
                         compact=True,
-                        placeholder="empty: the model's own",
+                        placeholder=_("empty: the model's own"),
                     )
                 with Grid(id="sampling"):
-                    for name, (label, _) in FIELDS.items():
+                    for name, (label, __) in FIELDS.items():
                         value = self._now.sampling.get(name)
                         with Horizontal(classes="row"):
-                            yield Label(label)
+                            yield Label(_(label))
                             yield Input(
                                 "" if value is None else f"{value:g}",
                                 placeholder=f"{getattr(defaults, name):g}",
@@ -105,11 +108,11 @@ class ChatSettings(ModalScreen["Choices | None"]):
                             )
                             yield Static(allowed(name), classes="range")
                 with Horizontal(classes="row"):
-                    yield Label("May teach")
+                    yield Label(_("May teach"))
                     yield Switch(self._now.learn and not self._incognito, animate=False, disabled=self._incognito)
-                    yield Static(_NEVER if self._incognito else _TEACHES, classes="range")
+                    yield Static(_(_NEVER if self._incognito else _TEACHES), classes="range")
             yield Static("", id="settings-help")
-            yield Static(_KEYS, classes="dialog-keys")
+            yield Static(_(_KEYS), classes="dialog-keys")
 
     async def on_mount(self) -> None:
         self.query_one(Select).focus()
@@ -117,8 +120,8 @@ class ChatSettings(ModalScreen["Choices | None"]):
 
     def _models(self, found: tuple[tuple[str, str], ...] = ()) -> Iterator[tuple[str, str]]:
         """(what is shown, what is chosen) of each model to choose from, the one in use now among them."""
-        yield "As the settings say", ""
-        if self._now.model and self._now.model not in (value for _, value in found):
+        yield _("As the settings say"), ""
+        if self._now.model and self._now.model not in (value for __, value in found):
             yield escape(one_line(self._now.model)), self._now.model
         yield from found
 
@@ -155,14 +158,18 @@ class ChatSettings(ModalScreen["Choices | None"]):
         problem = self._problem(name, number.value)
         number.set_class(bool(problem), "-wrong")
         if number is self.focused:
-            self._help(problem or FIELDS[name][1], "$error" if problem else "$quiet")
+            self._help(problem or _(FIELDS[name][1]), "$error" if problem else "$quiet")
 
     @staticmethod
     def _problem(name: str, text: str) -> str:
         try:
             number(name, text)
         except ValueError:
-            return f"{FIELDS[name][0]} is {allowed(name)}; leave it empty for what the settings say."
+            return _(
+                "{field} is {range}; leave it empty for what the settings say.",
+                field=_(FIELDS[name][0]),
+                range=allowed(name),
+            )
         return ""
 
     def action_keep(self) -> None:
@@ -205,8 +212,8 @@ def allowed(name: str) -> str:
         for limit in ("ge", "gt", "le", "lt")
         if hasattr(rule, limit)
     }
-    low = f"over {limits['gt']:g}" if "gt" in limits else f"{limits.get('ge', 0):g}"
-    return f"{low} to {limits['le']:g}" if "le" in limits else f"{low} or more"
+    low = _("over {low:g}", low=limits["gt"]) if "gt" in limits else f"{limits.get('ge', 0):g}"
+    return _("{low} to {high:g}", low=low, high=limits["le"]) if "le" in limits else _("{low} or more", low=low)
 
 
 def _described(model: Any) -> str:

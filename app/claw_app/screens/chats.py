@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from textual import on
 from textual.screen import Screen
 
+from claw_local.language import N_, _
+
 from ..text import one_line
 from ..widgets.chat_list import ChatList, Filter, Sidebar
 from ..widgets.undo_line import UndoLine
@@ -25,7 +27,15 @@ if TYPE_CHECKING:
     from ..widgets.composer import Composer
     from .chat_settings import Choices
 
-EMPTY = "This chat is still empty: there is nothing to {} yet."
+EMPTY = N_("This chat is still empty: there is nothing to {what} yet.")
+_WHAT = {
+    "rename": N_("rename"),
+    "delete": N_("delete"),
+    "archive": N_("archive"),
+    "duplicate": N_("duplicate"),
+    "export": N_("export"),
+}
+"""What can be done with a chat, as it stands in these sentences."""
 
 
 class ChatActions(Screen[None]):
@@ -57,10 +67,15 @@ class ChatActions(Screen[None]):
         if chat_id is not None:
             return chat_id
         if self.incognito:
-            self.claw.say(f"This chat is incognito: there is nothing to {what}. It is gone when you leave it.")
+            self.claw.say(
+                _(
+                    "This chat is incognito: there is nothing to {what}. It is gone when you leave it.",
+                    what=_(_WHAT[what]),
+                )
+            )
             return None
         if self.chat_id is None:
-            self.claw.say(EMPTY.format(what))
+            self.claw.say(_(EMPTY, what=_(_WHAT[what])))
         return self.chat_id
 
     # The list
@@ -150,7 +165,7 @@ class ChatActions(Screen[None]):
 
     async def _rename(self, chat_id: int) -> None:
         home = await self.claw.home()
-        title = await self.app.push_screen_wait(AskLine("The chat's new name", self.chats.title_of(chat_id)))
+        title = await self.app.push_screen_wait(AskLine(_("The chat's new name"), self.chats.title_of(chat_id)))
         if title is not None:
             await self.claw.quick(home.rename_chat, chat_id, one_line(title))
             await self.refresh_chats()
@@ -160,10 +175,10 @@ class ChatActions(Screen[None]):
         title = self.chats.title_of(chat_id)
         if self.chats.is_archived(chat_id):
             await self.claw.quick(home.history.unarchive, chat_id)
-            self.claw.say(f"“{title}” is back in the list.")
+            self.claw.say(_("“{title}” is back in the list.", title=title))
         else:
             await self.claw.quick(home.history.archive, chat_id)
-            self.claw.say(f"“{title}” is archived: at the end of the list, and still found by search.")
+            self.claw.say(_("“{title}” is archived: at the end of the list, and still found by search.", title=title))
         await self.refresh_chats()
 
     async def _duplicate(self, chat_id: int) -> None:
@@ -171,7 +186,7 @@ class ChatActions(Screen[None]):
         copy = await self.claw.quick(home.history.duplicate, chat_id)
         if copy is not None:
             await self.go_to(copy.id)
-            self.claw.say("This is the copy; the chat it came from stays as it is.")
+            self.claw.say(_("This is the copy; the chat it came from stays as it is."))
 
     async def _export(self, chat_id: int) -> None:
         from .export import Export
@@ -180,7 +195,7 @@ class ChatActions(Screen[None]):
         title = self.chats.title_of(chat_id)
         path = await self.app.push_screen_wait(Export(home, chat_id, title))
         if path is not None:
-            self.claw.say(str(path), title="Written", timeout=8)
+            self.claw.say(str(path), title=_("Written"), timeout=8)
 
     # Deleting
 
@@ -206,7 +221,7 @@ class ChatActions(Screen[None]):
     async def action_undo_delete(self) -> None:
         """Bring back the chat deleted last."""
         if not self.deleted:
-            self.claw.say("No chat was deleted since you opened the app.")
+            self.claw.say(_("No chat was deleted since you opened the app."))
             return
         home = await self.claw.home()
         chat_id, title = self.deleted.pop()
@@ -218,7 +233,7 @@ class ChatActions(Screen[None]):
         self.query_one(UndoLine).tell(self.deleted[-1][1] if self.deleted else "")
         await self.go_to(chat_id)
         await self.refresh_status()
-        self.claw.say(f"“{title}” is back.")
+        self.claw.say(_("“{title}” is back.", title=title))
 
     async def action_undo_delete_key(self) -> None:
         """Ctrl+Z, where it does not undo what was typed: see `check_action` of the screen."""
@@ -233,7 +248,7 @@ class ChatActions(Screen[None]):
         home = self.claw.opened
         gone, self.deleted = self.deleted, []
         if home is not None:
-            for chat_id, _ in gone:
+            for chat_id, __ in gone:
                 await self.claw.quick(_purge, home, chat_id)
 
     # Settings
@@ -262,7 +277,7 @@ class ChatActions(Screen[None]):
         elif await self.claw.quick(assistant.set_chat, self.chat_id, **chosen.changes()) is None:
             return
         await self.refresh_chats()
-        self.claw.say("Kept; it holds from your next message on.")
+        self.claw.say(_("Kept; it holds from your next message on."))
 
 
 def _purge(assistant: Assistant, chat_id: int) -> None:

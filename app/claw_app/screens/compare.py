@@ -12,11 +12,14 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Select, Static
 
+from claw_local.language import N_, _
+
 from ..styles import LEARNED
 from ..talk import LiveReply
 from ..text import clean, excerpt, one_line
 from ..widgets.bubbles import Bubble
 from ..widgets.foot import Foot
+from .keys import Keyed
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant, Reply
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from ..widgets.composer import Composer
     from ..widgets.transcript import Transcript
 
-SIDES = ("Left", "Right")
+SIDES = (N_("Left"), N_("Right"))
 BASE = 0
 
 
@@ -49,7 +52,7 @@ class CompareActions(Screen[None]):
     def action_compare(self) -> None:
         """Ask one question of two adapters, and choose without knowing which is which."""
         if self.sending:
-            self.claw.say("A reply is still being written. Esc stops it.")
+            self.claw.say(_("A reply is still being written. Esc stops it."))
         else:
             self.run_worker(self._compare())
 
@@ -60,7 +63,7 @@ class CompareActions(Screen[None]):
             return
         if not adapters:
             self.claw.say(
-                "There is only the base model so far, so nothing to compare. A training run (F5) makes an adapter."
+                _("There is only the base model so far, so nothing to compare. A training run (F5) makes an adapter.")
             )
             return
         typed = self.composer.whole_text.strip()
@@ -80,15 +83,15 @@ def _mine(assistant: Assistant) -> list[AdapterRecord]:
     return sorted(found, key=lambda record: (record.state != "active", -record.id))
 
 
-class CompareScreen(Screen[int | None]):
+class CompareScreen(Keyed["int | None"]):
     """Gives the chat the question was asked in, or None if nothing was asked."""
 
     CSS_PATH = LEARNED
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Stop or leave", key_display="Esc"),
-        Binding("left,1", "vote(0)", "Left is better", key_display="←"),
-        Binding("down,0,t", "vote(2)", "Neither", key_display="↓"),
-        Binding("right,2", "vote(1)", "Right is better", key_display="→"),
+        Binding("escape", "leave", N_("Stop or leave"), key_display="Esc"),
+        Binding("left,1", "vote(0)", N_("Left is better"), key_display="←"),
+        Binding("down,0,t", "vote(2)", N_("Neither"), key_display="↓"),
+        Binding("right,2", "vote(1)", N_("Right is better"), key_display="→"),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-stacked"), (90, "-beside")]  # noqa: RUF012
     AUTO_FOCUS = "#question"
@@ -112,8 +115,10 @@ class CompareScreen(Screen[int | None]):
         choices = [(self._called(record.id, record.state), record.id) for record in self._adapters]
         choices.append((self._called(BASE, ""), BASE))
         with Vertical(id="ask"):
-            yield Static("Compare two adapters on one question. Which side is which shows after your vote.")
-            yield Input(self._question, id="question", placeholder="The question; Enter asks it", select_on_focus=False)
+            yield Static(_("Compare two adapters on one question. Which side is which shows after your vote."))
+            yield Input(
+                self._question, id="question", placeholder=_("The question; Enter asks it"), select_on_focus=False
+            )
             with Horizontal(id="sides"):
                 for number, value in enumerate((choices[0][1], choices[1][1])):
                     yield Select(choices, value=value, allow_blank=False, id=f"choice-{number}", compact=True)
@@ -121,18 +126,22 @@ class CompareScreen(Screen[int | None]):
         with Horizontal(id="beside"):
             for number, side in enumerate(SIDES):
                 with VerticalScroll(id=f"side-{number}", classes="side") as box:
-                    box.border_title = side
+                    box.border_title = _(side)
                     # As tall as the side: an anchored container puts shorter content at its bottom.
                     yield Vertical(classes="page")
-        yield Static("Enter asks. The first answer comes on one side, then the second on the other.", id="say")
+        yield Static(_("Enter asks. The first answer comes on one side, then the second on the other."), id="say")
         with Foot():
             yield Footer(compact=True, show_command_palette=False)
 
     @staticmethod
     def _called(adapter_id: int, state: str) -> str:
         if not adapter_id:
-            return "the base model"
-        return f"adapter {adapter_id}" + {"active": ", in use", "rejected": ", not taken"}.get(state, "")
+            return _("the base model")
+        if state == "active":
+            return _("adapter {id}, in use", id=adapter_id)
+        if state == "rejected":
+            return _("adapter {id}, not taken", id=adapter_id)
+        return _("adapter {id}", id=adapter_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Votes only when both answers are there."""
@@ -144,9 +153,9 @@ class CompareScreen(Screen[int | None]):
         event.stop()
         first, second = (cast("Select[int]", self.query_one(f"#choice-{number}")).value for number in (0, 1))
         if not event.value.strip():
-            self._say("Type a question first.")
+            self._say(_("Type a question first."))
         elif first == second:
-            self._say("Both sides are the same. Choose two (Tab goes to them).")
+            self._say(_("Both sides are the same. Choose two (Tab goes to them)."))
         elif self._pair is None:
             self.run_worker(self._run(event.value, cast(int, first), cast(int, second)), exit_on_error=False)
 
@@ -173,7 +182,7 @@ class CompareScreen(Screen[int | None]):
         for box in self.query(".side").results(VerticalScroll):
             box.anchor(False)
             box.scroll_home(animate=False)
-        self._say("Which is better?  ← left   → right   ↓ neither   Esc leaves without a vote")
+        self._say(_("Which is better?  ← left   → right   ↓ neither   Esc leaves without a vote"))
         self.query_one("#side-0").focus()
         self.refresh_bindings()
 
@@ -183,8 +192,8 @@ class CompareScreen(Screen[int | None]):
         await box.query_one(".page").mount(bubble)
         box.anchor()
         bubble.can_focus = False
-        bubble.wait_for("reading")
-        self._say(f"{SIDES[number]} answers …   Esc stops")
+        bubble.wait_for(_("reading"))
+        self._say(_("{side} answers …   Esc stops", side=_(SIDES[number])))
         live = self._live = LiveReply("", lambda: reply, self._claw.background)
         ended = False
         while not ended:
@@ -199,7 +208,7 @@ class CompareScreen(Screen[int | None]):
             return False
         await bubble.finish("interrupted" if self._stopped else "done")
         if self._stopped:
-            self._say("Stopped: without both answers there is no vote. Esc leaves.")
+            self._say(_("Stopped: without both answers there is no vote. Esc leaves."))
         return not self._stopped
 
     def _say(self, words: str) -> None:
@@ -228,14 +237,13 @@ class CompareScreen(Screen[int | None]):
             return
         for number, reply in enumerate(self._pair):
             name, box = self._called(reply.answer.adapter, ""), self.query_one(f"#side-{number}")
-            box.border_title = f"{SIDES[number]}: {name}"
+            box.border_title = f"{_(SIDES[number])}: {name}"
             box.set_class(reply.message_id == winner, "-winner")
         better = self._called(self._pair[side].answer.adapter, "") if winner else ""
-        counts = "The vote counts like a thumb on both."
         self._say(
-            f"You preferred {better}. {counts}  Esc goes back"
+            _("You preferred {better}. The vote counts like a thumb on both.  Esc goes back", better=better)
             if winner
-            else "A tie: it counts for neither.  Esc goes back"
+            else _("A tie: it counts for neither.  Esc goes back")
         )
         self.refresh_bindings()
 

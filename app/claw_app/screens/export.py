@@ -15,8 +15,9 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, RadioButton, RadioSet, Static
 
+from claw_local.language import N_, _, ngettext
+
 from ..styles import OVER
-from ..text import count
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 What = Literal["markdown", "json", "all"]
 _WHATS: tuple[tuple[What, str], ...] = (
-    ("markdown", "This chat, to read (Markdown)"),
-    ("json", "This chat with all its branches, to import again (JSON)"),
-    ("all", "All chats, to import again (JSON)"),
+    ("markdown", N_("This chat, to read (Markdown)")),
+    ("json", N_("This chat with all its branches, to import again (JSON)")),
+    ("all", N_("All chats, to import again (JSON)")),
 )
 
 
@@ -50,13 +51,13 @@ class Export(ModalScreen["str | None"]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="export"):
-            yield Static(Content.styled("Write to a file", "bold"))
+            yield Static(Content.styled(_("Write to a file"), "bold"))
             with RadioSet(compact=True):
                 for what, words in _WHATS:
-                    yield RadioButton(words, value=what == self._what, name=what)
+                    yield RadioButton(_(words), value=what == self._what, name=what)
             yield Input(str(self._suggestion()), select_on_focus=False, id="export-path")
             yield Static("", id="export-problem")
-            yield Static("Enter writes · Tab goes to the form · Esc cancels", classes="dialog-keys")
+            yield Static(_("Enter writes · Tab goes to the form · Esc cancels"), classes="dialog-keys")
 
     def on_mount(self) -> None:
         self.query_one("#export-problem").display = False
@@ -97,25 +98,25 @@ class Export(ModalScreen["str | None"]):
         """Write it, unless something stands in the way."""
         if self._writing:
             return
+        typed = self.query_one(Input).value.strip()
         try:
-            path = Path(self.query_one(Input).value.strip()).expanduser().absolute()
+            path = Path(typed).expanduser().absolute()
             if path.is_dir():
                 path = path / self._suggestion().name
                 self.query_one(Input).value = str(path)
             there, folder = path.exists(), path.parent.is_dir()
         except (OSError, RuntimeError) as error:  # A name too long, a folder one may not look into, a ~nobody.
-            self._say(
-                f"Nothing can be written there ({getattr(error, 'strerror', None) or error}). Choose another place."
-            )
+            why = getattr(error, "strerror", None) or error
+            self._say(_("{path} could not be written ({said}). Choose another place.", path=typed, said=why))
             return
         if not folder:
-            self._say(f"There is no folder {path.parent}. Make it first, or choose another one.")
+            self._say(_("There is no folder {parent}. Make it first, or choose another one.", parent=path.parent))
         elif there and self._replace != path:
             self._replace = path
-            self._say(f"{path.name} is there already. Enter once more replaces it.")
+            self._say(_("{name} is there already. Enter once more replaces it.", name=path.name))
         else:
             self._writing = True
-            self._say("Writing …")
+            self._say(_("Writing …"))
             self.run_worker(self._write(path))
 
     async def _write(self, path: Path) -> None:
@@ -123,11 +124,17 @@ class Export(ModalScreen["str | None"]):
         try:
             chats = await claw.background.slow(write, self._assistant, self._what, self._chat_id, path)
         except OSError as error:
-            self._say(f"{path} could not be written ({error.strerror or error}). Choose another place.")
+            self._say(
+                _(
+                    "{path} could not be written ({said}). Choose another place.",
+                    path=path,
+                    said=error.strerror or error,
+                )
+            )
         except Exception as error:
             self._say(claw.sentence(error))
         else:
-            self.dismiss(f"{count(chats, 'chat')} to {path}")
+            self.dismiss(ngettext("{number} chat to {path}", "{number} chats to {path}", chats, path=path))
         finally:
             self._writing = False
 

@@ -12,6 +12,7 @@ from textual import on
 from textual.screen import Screen
 
 from claw_local.errors import ClawError
+from claw_local.language import _
 
 from ..text import one_line
 from ..widgets.welcome import Welcome
@@ -104,7 +105,7 @@ class FirstStart(Screen[None]):
 
     async def _use(self, model: FoundModel) -> None:
         home = await self.claw.home()
-        self._note(f"trying {model.name} …")
+        self._note(_("trying {name} …", name=model.name))
         try:
             await self.claw.background.slow(
                 home.models.use, "embedded" if model.source == "embedded" else model.chooses
@@ -115,7 +116,7 @@ class FirstStart(Screen[None]):
             return
         self.status.model, self.status.trouble = info.name, False
         await self._list_again()
-        self._note(f"{info.name} answers from now on.", style="$success")
+        self._note(_("{name} answers from now on.", name=info.name), style="$success")
         self.composer.focus()
         await self.refresh_status()
 
@@ -123,11 +124,14 @@ class FirstStart(Screen[None]):
         if self._fetching is not None:
             self._fetching.set()
             return
-        question = (
-            f"Fetch {one_line(model.name)} ({model.size_bytes / 1e9:.1f} GB, licence {one_line(model.licence)}) "
-            "from the Hugging Face Hub? Nothing of yours is sent; what came before a stop is kept."
+        question = _(
+            "Fetch {name} ({size:.1f} GB, licence {licence}) "
+            "from the Hugging Face Hub? Nothing of yours is sent; what came before a stop is kept.",
+            name=one_line(model.name),
+            size=model.size_bytes / 1e9,
+            licence=one_line(model.licence),
         )
-        if not await self.app.push_screen_wait(Confirm(question, "Fetch", "Not now")):
+        if not await self.app.push_screen_wait(Confirm(question, _("Fetch"), _("Not now"))):
             return
         home = await self.claw.home()
         stop = self._fetching = threading.Event()
@@ -135,7 +139,14 @@ class FirstStart(Screen[None]):
         def advance(fetched: Fetched) -> None:
             share = fetched.done_bytes / max(1, fetched.total_bytes)
             self.app.call_later(
-                self._note, f"{fetched.phase} {model.name}: {share:.0%}. Enter on it again stops.", style="$accent"
+                self._note,
+                _(
+                    "{phase} {name}: {share:.0%}. Enter on it again stops.",
+                    phase=_(fetched.phase),
+                    name=model.name,
+                    share=share,
+                ),
+                style="$accent",
             )
 
         try:
@@ -145,7 +156,7 @@ class FirstStart(Screen[None]):
             taken = await self.claw.background.slow(home.models.find, str(pulled.path))
         except Exception as error:
             stopped = stop.is_set() and not isinstance(error, ClawError)
-            words = "Stopped. Enter on it goes on where it was." if stopped else self.claw.sentence(error)
+            words = _("Stopped. Enter on it goes on where it was.") if stopped else self.claw.sentence(error)
             self._note(words, style="$warning")
         else:
             await self._use(taken)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from claw_local.errors import NotFoundError
+from claw_local.language import N_, _
 
 if TYPE_CHECKING:
     from .chat import ChatScreen
 
-SAID = "Something was forgotten by another program: what you see is what is left."
+SAID = N_("Something was forgotten by another program: what you see is what is left.")
 
 
 async def see_forgotten(screen: ChatScreen) -> None:
@@ -31,4 +32,4 @@ async def see_forgotten(screen: ChatScreen) -> None:
             screen.draft_came_back()
             chat_id = None
     await screen.open_chat(chat_id)
-    claw.say(SAID)
+    claw.say(_(SAID))

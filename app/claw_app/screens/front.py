@@ -12,6 +12,8 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Static
 
+from claw_local.language import _
+
 from ..words import PLACEHOLDER, SENDS, WIDE
 
 
@@ -38,12 +40,12 @@ class Front(Screen[None]):
         self._make = make
 
     def compose(self) -> ComposeResult:
-        yield Static("New chat", id="front-top")
+        yield Static(_("New chat"), id="front-top")
         yield Static(id="front-room")
-        field = Static(PLACEHOLDER, id="front-field")
-        field.border_subtitle = SENDS
+        field = Static(_(PLACEHOLDER), id="front-field")
+        field.border_subtitle = _(SENDS)
         yield field
-        yield Static("starting …", id="front-status")
+        yield Static(_("starting …"), id="front-status")
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._go_on)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,52 +13,58 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from claw_local.language import N_, _
+
 from ..commands import GROUPS, key_names
+from ..text import padded, wrapped
 
 _KEY_WIDTH = 21
 _SLASH_WIDTH = 12
 _NARROWEST = 20
 _MORE: dict[str, tuple[tuple[str, str], ...]] = {
-    "Typing": (
-        ("Enter", "Send"),
-        ("Ctrl+J, Shift+Enter", "New line"),
-        ("@ and a path", "Attach a text file; Tab completes, a space after the name takes it"),
-        ("/", "A command by name; two slashes send a message that begins with one"),
-        ("Up, Down", "What you sent before, in any chat, from an empty field"),
-        ("Backspace on a label", "Take the attached file or the long paste away"),
-        ("Ctrl+A, Ctrl+E", "Start and end of the line; Alt+B and Alt+F go by words"),
-        ("Ctrl+U, Ctrl+K", "Cut to the start or the end of the line; Ctrl+W and Alt+D cut a word"),
-        ("Ctrl+Y", "Put back what was cut"),
-        ("Ctrl+Z, Alt+Z", "Undo, redo"),
-        ("Ctrl+D", "Delete; on an empty field quit"),
+    N_("Typing"): (
+        ("Enter", N_("Send")),
+        (N_("Ctrl+J, Shift+Enter"), N_("New line")),
+        (N_("@ and a path"), N_("Attach a text file; Tab completes, a space after the name takes it")),
+        ("/", N_("A command by name; two slashes send a message that begins with one")),
+        (N_("Up, Down"), N_("What you sent before, in any chat, from an empty field")),
+        (N_("Backspace on a label"), N_("Take the attached file or the long paste away")),
+        (N_("Ctrl+A, Ctrl+E"), N_("Start and end of the line; Alt+B and Alt+F go by words")),
+        (N_("Ctrl+U, Ctrl+K"), N_("Cut to the start or the end of the line; Ctrl+W and Alt+D cut a word")),
+        (N_("Ctrl+Y"), N_("Put back what was cut")),
+        (N_("Ctrl+Z, Alt+Z"), N_("Undo, redo")),
+        (N_("Ctrl+D"), N_("Delete; on an empty field quit")),
     ),
-    "Moving": (
-        ("PageUp, PageDown", "Scroll the chat"),
-        ("Tab, Shift+Tab", "To the messages and the list, and back"),
-        ("j, k", "Next and previous message, on a message"),
-        ("Esc", "Back to typing"),
-        ("Ctrl+P", "Everything, by name"),
-        ("Ctrl+C twice", "Quit"),
+    N_("Moving"): (
+        (N_("PageUp, PageDown"), N_("Scroll the chat")),
+        (N_("Tab, Shift+Tab"), N_("To the messages and the list, and back")),
+        ("j, k", N_("Next and previous message, on a message")),
+        ("Esc", N_("Back to typing")),
+        (N_("Ctrl+P"), N_("Everything, by name")),
+        (N_("Ctrl+C twice"), N_("Quit")),
     ),
-    "Marks on a reply": (
-        ("▲", "It was good: you said so, or your next message shows it"),
-        ("▼", "It was not what you wanted; the hint says how it should have been"),
-        ("·", "Neither good nor bad"),
-        ("no mark", "Not judged: nothing was said after it, or learning is off"),
-        ("◂ 2/3 ▸", "The second of three versions; ← and → walk between them"),
-        ("", "Tab to a reply to see who judged it, and why"),
+    N_("Marks on a reply"): (
+        ("▲", N_("It was good: you said so, or your next message shows it")),
+        ("▼", N_("It was not what you wanted; the hint says how it should have been")),
+        ("·", N_("Neither good nor bad")),
+        (N_("no mark"), N_("Not judged: nothing was said after it, or learning is off")),
+        ("◂ 2/3 ▸", N_("The second of three versions; ← and → walk between them")),
+        ("", N_("Tab to a reply to see who judged it, and why")),
     ),
-    "Tools": (
-        ("/workspace FOLDER", "From now on this chat may list, read and search there; writing and running ask first"),
-        ("y, a, n, w, Esc", "To what it asks: once, always in this chat, no, no and why, no and stop"),
-        ("Enter on ▸", "What a tool returned; again folds it"),
-        ("/undo", "Gives a file back what it held before"),
+    N_("Tools"): (
+        (
+            N_("/workspace FOLDER"),
+            N_("From now on this chat may list, read and search there; writing and running ask first"),
+        ),
+        (N_("y, a, n, w, Esc"), N_("To what it asks: once, always in this chat, no, no and why, no and stop")),
+        (N_("Enter on ▸"), N_("What a tool returned; again folds it")),
+        ("/undo", N_("Gives a file back what it held before")),
     ),
-    "Good to know": (
-        ("in tmux", "Ctrl+B is tmux's own: press it twice, or - on the reply"),
-        ("to select text", "Hold Shift while you drag, as in other full-screen programs"),
-        ("your colours", "A TOML file in the folder `themes` beside settings.toml"),
-        ("no colours", "Start with NO_COLOR=1"),
+    N_("Good to know"): (
+        (N_("in tmux"), N_("Ctrl+B is tmux's own: press it twice, or - on the reply")),
+        (N_("to select text"), N_("Hold Shift while you drag, as in other full-screen programs")),
+        (N_("your colours"), N_("A TOML file in the folder `themes` beside settings.toml")),
+        (N_("no colours"), N_("Start with NO_COLOR=1")),
     ),
 }
 
@@ -83,8 +89,10 @@ class Help(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog large"):
-            yield Static(Content.assemble(("Help", "bold $primary"), ("   Esc closes · arrows scroll", "$quiet")))
-            yield Input(placeholder="Type to search", id="help-search", compact=True)
+            yield Static(
+                Content.assemble((_("Help"), "bold $primary"), ("   " + _("Esc closes · arrows scroll"), "$quiet"))
+            )
+            yield Input(placeholder=_("Type to search"), id="help-search", compact=True)
             with VerticalScroll(can_focus=False):
                 yield Static(id="help-page")
 
@@ -110,17 +118,17 @@ def page(search: str, width: int) -> Content:
     words = search.lower().split()
     lines: list[Content] = []
     for group in dict.fromkeys([*GROUPS, *_MORE]):
-        rows = [(key_names(command), f"/{command.slash}", command.help) for command in GROUPS.get(group, ())]
-        more = [(keys, "", text) for keys, text in _MORE.get(group, ())]
-        found = [row for row in [*more, *rows] if all(word in f"{group} {' '.join(row)}".lower() for word in words)]
+        rows = [(key_names(command), f"/{command.slash}", _(command.help)) for command in GROUPS.get(group, ())]
+        more = [(_(keys), "", _(text)) for keys, text in _MORE.get(group, ())]
+        found = [row for row in [*more, *rows] if all(word in f"{_(group)} {' '.join(row)}".lower() for word in words)]
         if not found:
             continue
-        lines.append(Content.styled(group, "bold"))
-        slashes = any(slash for _, slash, _ in found)
+        lines.append(Content.styled(_(group), "bold"))
+        slashes = any(slash for __, slash, __ in found)
         for keys, slash, text in found:
-            keys, name = f"  {keys:<{_KEY_WIDTH}} ", f"{slash:<{_SLASH_WIDTH}} " if slashes else ""
-            margin = len(keys) + len(name)
-            text = f"\n{' ' * margin}".join(textwrap.wrap(text, max(_NARROWEST, width - margin)))
+            keys, name = f"  {padded(keys, _KEY_WIDTH)} ", f"{padded(slash, _SLASH_WIDTH)} " if slashes else ""
+            margin = cell_len(keys) + cell_len(name)
+            text = f"\n{' ' * margin}".join(wrapped(text, max(_NARROWEST, width - margin)))
             lines.append(Content.assemble((keys, "$secondary"), (name, "$accent"), text))
         lines.append(Content(""))
-    return Content("\n").join(lines) if lines else Content.styled("Nothing of that kind. Esc closes.", "$quiet")
+    return Content("\n").join(lines) if lines else Content.styled(_("Nothing of that kind. Esc closes."), "$quiet")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from claw_local.language import N_, _
+
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from ..widgets.composer import Composer
     from .chat_settings import Choices
 
-INCOGNITO = (
+INCOGNITO = N_(
     "Incognito. Nothing said here is stored or learned from, and it is gone when you leave this chat. "
     "The assistant is the one you know: its adapter and your hints are in use."
 )
@@ -64,7 +66,7 @@ class IncognitoActions(Screen[None]):
     def _change_assistant(self, private: Assistant | None) -> None:
         left, self.private = self.private, private
         self.set_class(private is not None, "-incognito")
-        self.composer.border_title = "incognito" if private is not None else ""
+        self.composer.border_title = _("incognito") if private is not None else ""
         if left is not None:
             self.pending = None
             self.run_worker(self._forget(left))

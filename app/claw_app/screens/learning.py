@@ -11,8 +11,9 @@ from textual.message import Message
 from textual.screen import Screen
 
 from claw_local.errors import ClawError
+from claw_local.language import N_, _, ngettext
 
-from ..text import count, one_line
+from ..text import one_line
 from ..widgets.learn_bar import LearnBar
 from ..widgets.top_bar import TopBar
 from ..widgets.welcome import Welcome
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from ..app import ClawApp
     from ..widgets.status_line import StatusLine
     from .chat import ChatScreen
+
+MADE_ROOM = N_("The hint “{old}” is off now: “{new}” took its place. Ctrl+T, 2 and Space on it bring it back.")
+MADE_ROOM_YOURS = N_(
+    "The hint “{old}”, which you had added yourself, is off now: “{new}” took its place. "
+    "Ctrl+T, 2 and Space on it bring it back."
+)
 
 
 class LearningActions(Screen[None]):
@@ -69,7 +76,7 @@ class LearningActions(Screen[None]):
             self.query_one(LearnBar).watch_run(state.run)
             self.top.set_learning(state.enabled)
             if state.notice:
-                self.claw.say(state.notice, title="It learned something wrong", severity="warning", timeout=15)
+                self.claw.say(state.notice, title=_("It learned something wrong"), severity="warning", timeout=15)
                 await self.claw.watcher.quick(assistant.learn.noticed)
             await self.tell_news(state)
         except Exception as error:
@@ -89,10 +96,9 @@ class LearningActions(Screen[None]):
         from claw_local.memory.fast import made_room
 
         for old, new in made_room(before.hints, now.hints) if before is not None else ():
-            yours = ", which you had added yourself," if old.message_id is None else ""
+            yours = old.message_id is None
             self.claw.say(
-                f"The hint “{one_line(old.text)}”{yours} is off now: “{one_line(new.text)}” took its place. "
-                "Ctrl+T, 2 and Space on it bring it back.",
+                _(MADE_ROOM_YOURS if yours else MADE_ROOM, old=one_line(old.text), new=one_line(new.text)),
                 severity="warning" if yours else "information",
                 timeout=12 if yours else 8,
             )
@@ -126,9 +132,9 @@ class LearningActions(Screen[None]):
         for welcome in self.query(Welcome):
             welcome.tell(first=welcome.first, learning=enabled, home=str(assistant.paths.data))
         self.claw.say(
-            "Learning is on: what you say about a reply teaches the assistant."
+            _("Learning is on: what you say about a reply teaches the assistant.")
             if enabled
-            else "Learning is off: nothing you say from now on trains the assistant."
+            else _("Learning is off: nothing you say from now on trains the assistant.")
         )
 
     def action_learn_now(self) -> None:
@@ -138,8 +144,11 @@ class LearningActions(Screen[None]):
             self.run_worker(self._stop_learning())
         elif run is not None and run.state == "running" and run.started_by == "person":
             self.claw.say(
-                f"Run {run.id} was begun by another program and goes on. F5 stops only runs that were started here; "
-                "stop that one where it was begun."
+                _(
+                    "Run {id} was begun by another program and goes on. F5 stops only runs that were started here; "
+                    "stop that one where it was begun.",
+                    id=run.id,
+                )
             )
         else:
             self.run_worker(self._learn())
@@ -156,8 +165,8 @@ class LearningActions(Screen[None]):
 
     async def _stop_learning(self) -> None:
         stop = self.stop_learning
-        question = "Stop learning? What this run has learned so far is thrown away; the lessons stay."
-        if stop is not None and await self.app.push_screen_wait(Confirm(question, "Stop", "Go on")):
+        question = _("Stop learning? What this run has learned so far is thrown away; the lessons stay.")
+        if stop is not None and await self.app.push_screen_wait(Confirm(question, _("Stop"), _("Go on"))):
             stop.set()
 
     async def _learn(self) -> None:
@@ -181,13 +190,23 @@ class LearningActions(Screen[None]):
         await self.refresh_status()
 
     def _tell(self, result: LearnResult) -> None:
-        work = f"{count(result.steps, 'step')} on {count(result.samples, 'sample')} in {result.seconds:.0f} s"
+        work = _(
+            "{steps} on {samples} in {time}",
+            steps=ngettext("{number} step", "{number} steps", result.steps),
+            samples=ngettext("{number} sample", "{number} samples", result.samples),
+            time=f"{result.seconds:.0f} s",
+        )
         if result.accepted:
-            words = f"Adapter {result.adapter} is in use from your next message on. {result.reason} ({work})"
-            self.claw.say(words, title="Learned", timeout=12)
+            words = _(
+                "Adapter {adapter} is in use from your next message on. {reason} ({work})",
+                adapter=result.adapter,
+                reason=result.reason,
+                work=work,
+            )
+            self.claw.say(words, title=_("Learned"), timeout=12)
         else:
-            words = f"The assistant stays as it was. {result.reason} ({work})"
-            self.claw.say(words, title="Nothing changed", severity="warning", timeout=12)
+            words = _("The assistant stays as it was. {reason} ({work})", reason=result.reason, work=work)
+            self.claw.say(words, title=_("Nothing changed"), severity="warning", timeout=12)
 
     @on(Advanced)
     def _advanced(self, event: Advanced) -> None:

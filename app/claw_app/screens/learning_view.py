@@ -10,17 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, OptionList, Static
 
+from claw_local.language import N_, _, ngettext
+
 from ..report import verdict, work
 from ..styles import LEARNED
-from ..text import count, local_time, one_line
+from ..text import moment, one_line
 from ..widgets.foot import Foot
 from ..widgets.learned import Row, RowList, ScorePanel
 from ..widgets.status_line import bar
 from .ask import AskLine
+from .keys import Keyed
 from .report import Report
 
 if TYPE_CHECKING:
@@ -32,40 +34,45 @@ if TYPE_CHECKING:
     from ..app import ClawApp
 
 EVERY_S = 1.0
-PANELS = {"score": "Score over time", "hints": "Hints", "runs": "Runs", "adapters": "Adapters"}
+PANELS = {"score": N_("Score over time"), "hints": N_("Hints"), "runs": N_("Runs"), "adapters": N_("Adapters")}
 _KEYS = {
     "score": "",
-    "hints": "Space off/on · e edit · a add",
-    "runs": "Enter shows the report",
-    "adapters": "u use · b back · Enter report",
+    "hints": N_("Space off/on · e edit · a add"),
+    "runs": N_("Enter shows the report"),
+    "adapters": N_("u use · b back · Enter report"),
 }
 _HINTS = {
     "active": ("●", "$success", ""),
-    "consolidated": ("✓", "$accent", "learned: no longer in the prompt"),
-    "dropped": ("○", "$quiet", "off"),
+    "consolidated": ("✓", "$accent", N_("learned: no longer in the prompt")),
+    "dropped": ("○", "$quiet", N_("off")),
 }
-_RUNS = {"done": "", "failed": "failed", "stopped": "stopped", "paused": "paused", "dropped": "dropped"}
-_LEARNED_FROM = "learned from"
+_RUNS = {
+    "done": "",
+    "failed": N_("failed"),
+    "stopped": N_("stopped"),
+    "paused": N_("paused"),
+    "dropped": N_("dropped"),
+}
 
 
-class LearningView(Screen[None]):
+class LearningView(Keyed[None]):
     """Four panels side by side where there is room, else one at a time. Keys 1 to 4 go to a panel."""
 
     CSS_PATH = LEARNED
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,ctrl+t", "dismiss", "Back", key_display="Esc"),
+        Binding("escape,q,ctrl+t", "dismiss", N_("Back"), key_display="Esc"),
         *(
             Binding(str(number), f"panel('{name}')", title, show=False)
             for number, (name, title) in enumerate(PANELS.items(), 1)
         ),
-        Binding("tab", "next(1)", "Next panel", key_display="Tab"),
+        Binding("tab", "next(1)", N_("Next panel"), key_display="Tab"),
         Binding("shift+tab", "next(-1)", "Panel before", show=False),
-        Binding("space", "hint_switch", "Hint off/on"),
-        Binding("e", "hint_edit", "Edit hint"),
-        Binding("a", "hint_add", "Add hint"),
-        Binding("u", "use", "Use adapter"),
-        Binding("b", "back", "Roll back"),
-        Binding("f5", "learn_now", "Learn now"),
+        Binding("space", "hint_switch", N_("Hint off/on")),
+        Binding("e", "hint_edit", N_("Edit hint")),
+        Binding("a", "hint_add", N_("Add hint")),
+        Binding("u", "use", N_("Use adapter")),
+        Binding("b", "back", N_("Roll back")),
+        Binding("f5", "learn_now", N_("Learn now")),
         Binding("f1", "app.help", "Help", show=False),
         Binding("f9", "app.toggle_theme", "Theme", show=False),
     ]
@@ -90,16 +97,16 @@ class LearningView(Screen[None]):
         yield Static(id="learned-tabs")
         with Grid(id="learned"):
             yield ScorePanel()
-            yield RowList(id="hints", empty="No hints. a adds one: a wish that stands in every prompt.")
-            yield RowList(id="runs", empty="No training run yet. F5 starts one when there is something to learn.")
-            yield RowList(id="adapters", empty="Only the base model. A training run makes an adapter.")
+            yield RowList(id="hints", empty=_("No hints. a adds one: a wish that stands in every prompt."))
+            yield RowList(id="runs", empty=_("No training run yet. F5 starts one when there is something to learn."))
+            yield RowList(id="adapters", empty=_("Only the base model. A training run makes an adapter."))
         with Foot():
             yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         for number, (name, title) in enumerate(PANELS.items(), 1):
             panel = self.query_one(f"#{name}")
-            panel.border_title, panel.border_subtitle = f"{number} {title}", _KEYS[name]
+            panel.border_title, panel.border_subtitle = f"{number} {_(title)}", _(_KEYS[name])
         self.action_panel("score")
         self.run_worker(self.refresh_all())
         self.set_interval(EVERY_S, self.refresh_all)
@@ -120,7 +127,7 @@ class LearningView(Screen[None]):
         self.query_one(ScorePanel).fill(scored)
         self._list("hints").fill([self._hint_row(hint) for hint in hints])
         self._list("runs").fill([self._run_row(run) for run in runs])
-        base = Content.assemble(_dot(not self._in_use), "base model", ("  as it came", "$quiet"))
+        base = Content.assemble(_dot(not self._in_use), _("base model"), ("  " + _("as it came"), "$quiet"))
         rows = [self._adapter_row(record) for record in adapters]
         self._list("adapters").fill([*rows, ("0", base)] if rows else [])
 
@@ -135,33 +142,35 @@ class LearningView(Screen[None]):
         return self.query_one(f"#{name}", RowList)
 
     def _head(self, status: LearnStatus) -> Content:
-        parts = [Content.styled("What it learned", "bold $primary")]
+        parts = [Content.styled(_("What it learned"), "bold $primary")]
         parts.append(
             Content.styled(
-                "learning on" if status.enabled else "learning off", "$success" if status.enabled else "$quiet"
+                _("learning on") if status.enabled else _("learning off"), "$success" if status.enabled else "$quiet"
             )
         )
-        parts.append(Content(f"adapter {status.adapter} in use" if status.adapter else "base model in use"))
-        parts.append(Content(f"{count(status.lessons, 'correction')} waiting"))
+        parts.append(Content(_("adapter {id} in use", id=status.adapter) if status.adapter else _("base model in use")))
+        parts.append(Content(ngettext("{number} correction waiting", "{number} corrections waiting", status.lessons)))
         if status.waiting:
-            parts.append(Content(f"{count(status.waiting, 'reply', 'replies')} not judged yet"))
+            parts.append(
+                Content(ngettext("{number} reply not judged yet", "{number} replies not judged yet", status.waiting))
+            )
         run = status.run
         if run is not None and run.state == "running":
-            parts.append(Content.styled(f"{one_line(run.phase)} {bar(run.progress)} {run.progress:.0%}", "$accent"))
+            parts.append(Content.styled(f"{one_line(_(run.phase))} {bar(run.progress)} {run.progress:.0%}", "$accent"))
         return Content.styled(" · ", "$quiet").join(parts)
 
     def _hint_row(self, hint: Hint) -> Row:
         mark, style, note = _HINTS.get(hint.state, ("?", "$quiet", hint.state))
-        used = f"in {count(hint.uses, 'prompt')}" if hint.uses else "not used yet"
-        scope = " · this chat only" if hint.scope == "chat" else ""
+        used = ngettext("in {number} prompt", "in {number} prompts", hint.uses) if hint.uses else _("not used yet")
+        scope = " " + _("· this chat only") if hint.scope == "chat" else ""
         return str(hint.id), Content.assemble(
-            (f"{mark} ", style), one_line(hint.text), (f"  {note or used}{scope}", "$quiet")
+            (f"{mark} ", style), one_line(hint.text), (f"  {_(note) or used}{scope}", "$quiet")
         )
 
     def _run_row(self, run: Run) -> Row:
-        when = f"{local_time(run.started_at):%d %b %H:%M}"
+        when = moment(run.started_at)
         if run.state == "running":
-            words = Content.styled(f"{one_line(run.phase)} {bar(run.progress)} {run.progress:.0%}", "$accent")
+            words = Content.styled(f"{one_line(_(run.phase))} {bar(run.progress)} {run.progress:.0%}", "$accent")
         elif run.state == "done":
             taken = bool(run.result.get("accepted"))
             words = Content.assemble(
@@ -169,22 +178,22 @@ class LearningView(Screen[None]):
             )
         else:
             words = Content.assemble(
-                (_RUNS.get(run.state, run.state), "$error"), (f"  {one_line(run.detail)}", "$quiet")
+                (_(_RUNS.get(run.state, run.state)), "$error"), (f"  {one_line(run.detail)}", "$quiet")
             )
         return str(run.id), Content.assemble((f"{when}  ", "$secondary"), words)
 
     def _adapter_row(self, record: AdapterRecord) -> Row:
-        made = f"{local_time(record.created_at):%d %b %H:%M}"
+        made = moment(record.created_at)
         state = (
-            "in use"
+            _("in use")
             if record.id == self._in_use
-            else {"rejected": "not taken by the gate", "retired": "used before"}.get(record.state, record.state)
+            else {"rejected": _("not taken by the gate"), "retired": _("used before")}.get(record.state, record.state)
         )
-        parent = f"from adapter {record.parent_id}" if record.parent_id else "from the base model"
-        learned = f"{_LEARNED_FROM} {count(len(record.lineage), 'reply', 'replies')}"
+        parent = _("from adapter {id}", id=record.parent_id) if record.parent_id else _("from the base model")
+        learned = ngettext("learned from {number} reply", "learned from {number} replies", len(record.lineage))
         words = Content.assemble(
             _dot(record.id == self._in_use),
-            f"adapter {record.id}  ",
+            _("adapter {id}", id=record.id) + "  ",
             (state, "$success" if record.id == self._in_use else "$quiet"),
         )
         return str(record.id), Content.assemble(words, (f"  {made} · {parent} · {learned}", "$quiet"))
@@ -196,7 +205,9 @@ class LearningView(Screen[None]):
         tabs = []
         for number, (one, title) in enumerate(PANELS.items(), 1):
             self.query_one(f"#{one}").set_class(one == name, "-shown")
-            tabs.append(Content.styled(f" {number} {title} ", "bold $primary on $panel" if one == name else "$quiet"))
+            tabs.append(
+                Content.styled(f" {number} {_(title)} ", "bold $primary on $panel" if one == name else "$quiet")
+            )
         self.query_one("#learned-tabs", Static).update(Content(" ").join(tabs))
         self.query_one(f"#{name}").focus()
 
@@ -242,7 +253,9 @@ class LearningView(Screen[None]):
             self.run_worker(self._edit_hint(hint))
 
     async def _edit_hint(self, hint: Hint) -> None:
-        text = await self.app.push_screen_wait(AskLine("The hint, as it is to stand in prompts", one_line(hint.text)))
+        text = await self.app.push_screen_wait(
+            AskLine(_("The hint, as it is to stand in prompts"), one_line(hint.text))
+        )
         if text and text != hint.text:
             await self._change(self._assistant.hints.edit, hint.id, text)
 
@@ -252,7 +265,7 @@ class LearningView(Screen[None]):
 
     async def _add_hint(self) -> None:
         text = await self.app.push_screen_wait(
-            AskLine("What do you wish for, in every chat?", "", "for example: at most two sentences, no lists")
+            AskLine(_("What do you wish for, in every chat?"), "", _("for example: at most two sentences, no lists"))
         )
         if text:
             self.action_panel("hints")
@@ -282,8 +295,8 @@ class LearningView(Screen[None]):
             self._say_in_use()
 
     def _say_in_use(self) -> None:
-        name = f"Adapter {self._in_use}" if self._in_use else "The base model"
-        self._claw.say(f"{name} is in use from your next message on.")
+        name = _("Adapter {id}", id=self._in_use) if self._in_use else _("The base model")
+        self._claw.say(_("{name} is in use from your next message on.", name=name))
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
@@ -302,15 +315,17 @@ class LearningView(Screen[None]):
                 self._show_report(runs[0] if runs else None)
             else:
                 self.app.push_screen(
-                    Report(f"Adapter {record.id}", one_line(record.reason), dict(record.metrics.get("gate") or {}))
+                    Report(
+                        _("Adapter {id}", id=record.id), one_line(record.reason), dict(record.metrics.get("gate") or {})
+                    )
                 )
 
     def _show_report(self, run: Run | None) -> None:
         if run is None:
-            self._claw.say("There is no report of it.")
+            self._claw.say(_("There is no report of it."))
             return
         reason = one_line(str(run.result.get("reason") or run.detail))
-        title = f"Run {run.id}, {local_time(run.started_at):%d %b %Y %H:%M}"
+        title = _("Run {id}, {time}", id=run.id, time=moment(run.started_at, year=True))
         self.app.push_screen(Report(title, reason, dict(run.result.get("gate") or {})))
 
     def action_learn_now(self) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from textual import on
 from textual.screen import Screen
 
+from claw_local.language import _
+
 from ..widgets.bubbles import Bubble
 from .ask import AskLine
 
@@ -30,9 +32,9 @@ class ReplyActions(Screen[None]):
     def _reply(self) -> Bubble | None:
         bubble = self.transcript.chosen()
         if bubble is None:
-            self.claw.say("There is no reply here yet.")
+            self.claw.say(_("There is no reply here yet."))
         elif bubble.state == "streaming":
-            self.claw.say("This reply is still being written. Esc stops it.")
+            self.claw.say(_("This reply is still being written. Esc stops it."))
             return None
         return bubble
 
@@ -49,13 +51,13 @@ class ReplyActions(Screen[None]):
         """Mark the reply as good."""
         bubble = self._reply()
         if bubble is not None and await self._give(bubble, "good"):
-            self.claw.say("Marked as good.")
+            self.claw.say(_("Marked as good."))
 
     async def action_bad(self) -> None:
         """Mark the reply as bad."""
         bubble = self._reply()
         if bubble is not None and await self._give(bubble, "bad"):
-            self.claw.say("Marked as bad. F4 says what it should have been like.")
+            self.claw.say(_("Marked as bad. F4 says what it should have been like."))
 
     def action_hint(self) -> None:
         """Say what the reply should have been like."""
@@ -66,11 +68,13 @@ class ReplyActions(Screen[None]):
     async def _hint(self, bubble: Bubble) -> None:
         hint = await self.app.push_screen_wait(
             AskLine(
-                "What should this reply have been like?", bubble.hint, "for example: at most two sentences, no lists"
+                _("What should this reply have been like?"),
+                bubble.hint,
+                _("for example: at most two sentences, no lists"),
             )
         )
         if hint is not None and await self._give(bubble, "bad", hint=hint):
-            self.claw.say("The hint is kept, and helps from your next message on.")
+            self.claw.say(_("The hint is kept, and helps from your next message on."))
 
     def action_copy(self) -> None:
         """Copy the message in focus, or else the last reply."""
@@ -80,22 +84,20 @@ class ReplyActions(Screen[None]):
             return
         self.app.copy_to_clipboard(message.raw)
         codes = message.body.codes if isinstance(message, Bubble) else []
-        one = (
-            ""
-            if not codes
-            else " 1 copies the code alone."
-            if len(codes) == 1
-            else f" 1–{min(9, len(codes))}: one block of code."
-        )
-        self.claw.say(f"The {'question' if question is not None else 'reply'} is copied.{one}")
+        said = [_("The question is copied.") if question is not None else _("The reply is copied.")]
+        if len(codes) == 1:
+            said.append(_("1 copies the code alone."))
+        elif codes:
+            said.append(_("1–{last}: one block of code.", last=min(9, len(codes))))
+        self.claw.say(" ".join(said))
 
     @on(Bubble.CodeCopied)
     def _code(self, event: Bubble.CodeCopied) -> None:
         if event.code is None:
-            self.claw.say(f"This reply has no block of code number {event.number}.")
+            self.claw.say(_("This reply has no block of code number {number}.", number=event.number))
             return
         self.app.copy_to_clipboard(event.code)
-        self.claw.say("The code is copied.")
+        self.claw.say(_("The code is copied."))
 
     def action_why(self) -> None:
         """Show what stood behind the reply."""
@@ -117,6 +119,6 @@ class ReplyActions(Screen[None]):
         # A reply's link is the model's invention: nothing but web and mail addresses is handed to the system.
         if event.href.startswith(_OPENED):
             self.app.open_url(event.href)
-            self.claw.say(f"Opening {event.href}")
+            self.claw.say(_("Opening {href}", href=event.href))
         else:
-            self.claw.say(f"This link is not a web address: {event.href}")
+            self.claw.say(_("This link is not a web address: {href}", href=event.href))

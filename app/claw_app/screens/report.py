@@ -12,6 +12,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from claw_local.language import _
+
 from ..report import examples, sentences
 from ..styles import LEARNED
 from ..text import excerpt
@@ -30,21 +32,21 @@ class Report(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog large report"):
-            yield Static(Content.assemble((self._title, "bold $primary"), ("   Esc closes", "$quiet")))
+            yield Static(Content.assemble((self._title, "bold $primary"), ("   " + _("Esc closes"), "$quiet")))
             with VerticalScroll():
-                yield Static(Content(self._reason or "It left no reason."), classes="reason")
+                yield Static(Content(self._reason or _("It left no reason.")), classes="reason")
                 lines = sentences(self._gate)
                 if lines:
                     yield Static(Content("\n").join(Content("· ") + line for line in lines), classes="figures")
                 for question, before, after in examples(self._gate):
                     yield Static(Content.styled(question, "bold"), classes="example")
                     with Horizontal(classes="pair"):
-                        yield Static(_answer("before", before), classes="answer")
-                        yield Static(_answer("after", after), classes="answer -after")
+                        yield Static(_answer(_("before"), before), classes="answer")
+                        yield Static(_answer(_("after"), after), classes="answer -after")
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
 
 
 def _answer(name: str, text: str) -> Content:
-    return Content.assemble((f"{name}\n", "$quiet"), excerpt(text.strip()) or "(empty)")
+    return Content.assemble((f"{name}\n", "$quiet"), excerpt(text.strip()) or _("(empty)"))

@@ -16,8 +16,10 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from claw_local.language import N_, _, ngettext
+
 from ..styles import OVER
-from ..text import clean, count, day_name, one_line
+from ..text import clean, day_name, one_line
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -27,8 +29,13 @@ if TYPE_CHECKING:
 
 MOST = 100
 _PAUSE_S = 0.06
-_HOW_TO = 'Any words, in any order; "quotes" keep them together.'
-_WHO = {"user": "You: ", "assistant": "Assistant: ", "tool": "Tool: ", "title": "Title: "}
+_HOW_TO = N_('Any words, in any order; "quotes" keep them together.')
+_WHO = {
+    "user": N_("You:"),
+    "assistant": N_("Assistant:"),
+    "tool": N_("Tool:"),
+    "title": N_("Title:"),
+}
 
 
 class Search(ModalScreen["Found | None"]):
@@ -54,11 +61,11 @@ class Search(ModalScreen["Found | None"]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog large", id="search"):
-            yield Static(Content.styled("Search in everything that was said", "bold"))
-            yield Input(self._words, placeholder="umbrella", id="search-words", select_on_focus=False, compact=True)
-            yield Static(_HOW_TO, id="search-state")
+            yield Static(Content.styled(_("Search in everything that was said"), "bold"))
+            yield Input(self._words, placeholder=_("umbrella"), id="search-words", select_on_focus=False, compact=True)
+            yield Static(_(_HOW_TO), id="search-state")
             yield OptionList(id="found", markup=False, compact=True)
-            yield Static("↑ ↓ chooses · Enter opens the chat there · Esc closes", classes="dialog-keys")
+            yield Static(_("↑ ↓ chooses · Enter opens the chat there · Esc closes"), classes="dialog-keys")
 
     def on_mount(self) -> None:
         self.query_one(OptionList).can_focus = False  # The keys work from the field; a click needs no focus.
@@ -112,11 +119,15 @@ class Search(ModalScreen["Found | None"]):
         if found:
             listed.highlighted = 0
         if not words:
-            state = _HOW_TO
+            state = _(_HOW_TO)
         elif not found:
-            state = f"Nothing was said with “{one_line(words)}” in it."
+            state = _("Nothing was said with “{words}” in it.", words=one_line(words))
         else:
-            state = f"The {MOST} best matches" if len(found) >= MOST else count(len(found), "message")
+            state = (
+                _("The {most} best matches", most=MOST)
+                if len(found) >= MOST
+                else ngettext("{number} message", "{number} messages", len(found))
+            )
         self.query_one("#search-state", Static).update(Content(state))
 
     def action_move(self, how: str) -> None:
@@ -146,10 +157,10 @@ def _without_doubles(found: Sequence[Found]) -> list[Found]:
 def _content(found: Found, today: date) -> Content:
     """Two lines: which chat and when; who said what, with the words marked."""
     head = Content.assemble(
-        (one_line(found.title) or "New chat", "bold"),
+        (one_line(found.title) or _("New chat"), "bold"),
         (f"  {day_name(found.created_at, today)}", "$quiet"),
     )
-    who = Content.styled(_WHO.get(found.role, ""), "$secondary")
+    who = Content.styled(f"{_(_WHO[found.role])} " if found.role in _WHO else "", "$secondary")
     return Content("\n").join([head, Content.assemble(who, _snippet(found.snippet, found.marks)), Content("")])
 
 

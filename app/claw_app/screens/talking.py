@@ -11,6 +11,7 @@ from textual import on
 from textual.screen import Screen
 
 from claw_local.errors import ClawError
+from claw_local.language import _, ngettext
 
 from ..talk import LiveReply
 from ..widgets.bubbles import Bubble, Question
@@ -57,7 +58,7 @@ class Talking(Screen[None]):
     @on(Composer.Sent)
     def _sent(self, event: Composer.Sent) -> None:
         if self.sending:
-            self.claw.say("The reply before this one is still being written. Esc stops it.")
+            self.claw.say(_("The reply before this one is still being written. Esc stops it."))
             return
         self.sending = True
         self.stop_naming()
@@ -118,7 +119,7 @@ class Talking(Screen[None]):
         self._live_bubble = bubble
 
     def _waiting_words(self) -> str:
-        return "reading" if self.claw.loaded else "loading the model; the reply begins when it is ready"
+        return _("reading") if self.claw.loaded else _("loading the model; the reply begins when it is ready")
 
     async def _started(
         self, live: LiveReply, visit: int, origin: int | None, question: Question, bubble: Bubble
@@ -178,7 +179,7 @@ class Talking(Screen[None]):
         if self.live is not None:
             self.live.cancel()
             if self._live_bubble is not None and not self._live_bubble.raw:
-                self._live_bubble.wait_for("stopping")
+                self._live_bubble.wait_for(_("stopping"))
         elif not self.stop_tool() and not self.skip_first_steps():
             self.composer.focus()
 
@@ -217,5 +218,6 @@ def _begin(assistant: Assistant, text: str, chat_id: int | None, chosen: Choices
 
 
 def _made(answer: Answer) -> str:
-    adapter = f"adapter {answer.adapter}" if answer.adapter else "base model"
-    return f"{answer.completion_tokens} tokens · {answer.total_s:.1f} s · {adapter}"
+    tokens = ngettext("{number} token", "{number} tokens", answer.completion_tokens)
+    adapter = _("adapter {id}", id=answer.adapter) if answer.adapter else _("base model")
+    return f"{tokens} · {answer.total_s:.1f} s · {adapter}"

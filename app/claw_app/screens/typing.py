@@ -19,6 +19,7 @@ from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
 from claw_local.errors import ClawError, UsageError
+from claw_local.language import _
 
 from ..commands import COMMANDS, Command, slash_commands
 from ..text import clean, one_line
@@ -82,7 +83,7 @@ class TypingActions(Screen[None]):
         try:
             attachment = await self.claw.background.slow(read, path)
         except Exception as error:
-            self.claw.say(self.claw.sentence(error), title="Not attached", severity="warning", timeout=8)
+            self.claw.say(self.claw.sentence(error), title=_("Not attached"), severity="warning", timeout=8)
         else:
             self.composer.attach(token, attachment.name, attachment.text)
 
@@ -101,8 +102,11 @@ class TypingActions(Screen[None]):
         if command is None:
             name = one_line(event.name) or " "
             self.claw.say(
-                f"There is no command /{name}. A slash alone lists them, /help explains them; "
-                "two slashes at the beginning send one.",
+                _(
+                    "There is no command /{name}. A slash alone lists them, /help explains them; "
+                    "two slashes at the beginning send one.",
+                    name=name,
+                ),
                 timeout=8,
             )
             return
@@ -113,7 +117,9 @@ class TypingActions(Screen[None]):
             return
         with_words = self._with_words().get(command.action)
         if with_words is None:
-            self.claw.say(f"/{command.slash} stands alone. To send this as a message, begin it with two slashes.")
+            self.claw.say(
+                _("/{slash} stands alone. To send this as a message, begin it with two slashes.", slash=command.slash)
+            )
             return
         self.composer.text = ""
         self.run_worker(self._carry_out(with_words, event.words))
@@ -137,7 +143,7 @@ class TypingActions(Screen[None]):
 
     async def _rename_to(self, title: str) -> None:
         if self.chat_id is None:
-            raise UsageError("This chat is still empty: say something first, then name it.")
+            raise UsageError(_("This chat is still empty: say something first, then name it."))
         assistant = await self.claw.assistant()
         await self.claw.quick(assistant.rename_chat, self.chat_id, one_line(title))
         await self.refresh_chats()
@@ -145,7 +151,7 @@ class TypingActions(Screen[None]):
     async def _hint_at_once(self, hint: str) -> None:
         bubble = self._reply()
         if bubble is not None and await self._give(bubble, "bad", hint=hint):
-            self.claw.say("The hint is kept, and helps from your next message on.")
+            self.claw.say(_("The hint is kept, and helps from your next message on."))
 
     async def _learn_as_said(self, words: str) -> None:
         if words == "now":
@@ -153,7 +159,9 @@ class TypingActions(Screen[None]):
         elif words in ("on", "off"):
             await self._turn(words == "on")
         elif not await self.learn_as_said(words):
-            raise UsageError("/learn takes on, off, now, status, pause or resume; alone it turns learning on or off.")
+            raise UsageError(
+                _("/learn takes on, off, now, status, pause or resume; alone it turns learning on or off.")
+            )
 
     def _theme_changed(self, theme: Theme) -> None:
         if theme.name != self.claw.look.chosen:
@@ -170,7 +178,9 @@ class TypingActions(Screen[None]):
     async def _use_theme(self, name: str) -> None:
         themes = self.app.available_themes
         if name not in themes:
-            raise UsageError(f"There is no theme {one_line(name)}. There are: {', '.join(sorted(themes))}.")
+            raise UsageError(
+                _("There is no theme {name}. There are: {value}.", name=one_line(name), value=", ".join(sorted(themes)))
+            )
         self.app.theme = name
 
     # The person's editor
@@ -190,17 +200,21 @@ class TypingActions(Screen[None]):
                 status = run_editor([*command, str(file)])
             text = clean(file.read_text("utf-8")).rstrip("\n")
         except SuspendNotSupported:
-            self.claw.say("An editor can only be opened in a terminal.", severity="warning")
+            self.claw.say(_("An editor can only be opened in a terminal."), severity="warning")
         except (OSError, UnicodeDecodeError) as error:
             self.claw.say(
-                f"The editor {command[0]} could not be used: {error}. What you typed is kept. "
-                "Set $VISUAL or $EDITOR to another one.",
+                _(
+                    "The editor {editor} could not be used: {error}. What you typed is kept. "
+                    "Set $VISUAL or $EDITOR to another one.",
+                    editor=command[0],
+                    error=error,
+                ),
                 severity="warning",
                 timeout=8,
             )
         else:
             if status:
-                self.claw.say(f"The editor ended with status {status}, so the text stays as it was.")
+                self.claw.say(_("The editor ended with status {status}, so the text stays as it was.", status=status))
             else:
                 self.composer.text = text
                 self.composer.move_cursor(self.composer.document.end)
@@ -220,15 +234,27 @@ def editor_command() -> list[str]:
         try:
             command = shlex.split(os.environ.get(variable, ""), posix=sys.platform != "win32")
         except ValueError as error:
-            raise UsageError(f"${variable} cannot be read as a command: {error}. Set it to your editor.") from error
+            raise UsageError(
+                _(
+                    "${variable} cannot be read as a command: {error}. Set it to your editor.",
+                    variable=variable,
+                    error=error,
+                )
+            ) from error
         if command:
             if shutil.which(command[0]) is None:
-                raise UsageError(f"${variable} names {command[0]}, which is not installed. Set it to another editor.")
+                raise UsageError(
+                    _(
+                        "${variable} names {editor}, which is not installed. Set it to another editor.",
+                        variable=variable,
+                        editor=command[0],
+                    )
+                )
             return command
     for editor in _EDITORS:
         if shutil.which(editor):
             return [editor]
-    raise UsageError("No editor was found. Set $EDITOR to yours, for example: export EDITOR=nano")
+    raise UsageError(_("No editor was found. Set $EDITOR to yours, for example: export EDITOR=nano"))
 
 
 def run_editor(command: list[str]) -> int:

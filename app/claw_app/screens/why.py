@@ -12,8 +12,10 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from claw_local.language import N_, _, ngettext
+
 from ..styles import LEARNED
-from ..text import clean, count, excerpt, one_line
+from ..text import clean, excerpt, one_line
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -23,16 +25,16 @@ if TYPE_CHECKING:
     from ..app import ClawApp
 
 _SAMPLING = {
-    "temperature": "temperature",
+    "temperature": N_("temperature"),
     "top_k": "top-k",
     "top_p": "top-p",
     "min_p": "min-p",
-    "repeat_penalty": "repeat penalty",
-    "max_tokens": "at most tokens",
-    "seed": "seed",
+    "repeat_penalty": N_("repeat penalty"),
+    "max_tokens": N_("at most tokens"),
+    "seed": N_("seed"),
 }
 _NOTICED_S = 0.05
-_TIMES = {"load": "loading the model", "first_token": "to the first word", "total": "in all"}
+_TIMES = {"load": N_("loading the model"), "first_token": N_("to the first word"), "total": N_("in all")}
 
 
 class WhyScreen(ModalScreen[None]):
@@ -55,7 +57,7 @@ class WhyScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog large why"):
-            yield Static(Content.assemble(("Why this answer", "bold $primary"), ("   Esc closes", "$quiet")))
+            yield Static(Content.assemble((_("Why this answer"), "bold $primary"), ("   " + _("Esc closes"), "$quiet")))
             yield Static(self._heading(), classes="why-hints")
             if self._hints:
                 yield OptionList(*(self._option(hint) for hint in self._hints.values()), markup=False, compact=True)
@@ -67,18 +69,26 @@ class WhyScreen(ModalScreen[None]):
 
     def _heading(self) -> Content:
         if not self._hints:
-            return Content.styled("No hint of yours stood in the prompt.", "$quiet")
-        number = count(len(self._hints), "hint")
+            return Content.styled(_("No hint of yours stood in the prompt."), "$quiet")
         return Content.assemble(
-            (f"{number} of yours stood in the prompt", "bold"), ("   Space switches one off or on", "$quiet")
+            (
+                ngettext(
+                    "{number} hint of yours stood in the prompt",
+                    "{number} hints of yours stood in the prompt",
+                    len(self._hints),
+                ),
+                "bold",
+            ),
+            ("   " + _("Space switches one off or on"), "$quiet"),
         )
 
     @staticmethod
     def _option(hint: Hint) -> Option:
         on = hint.state == "active"
-        note = {"dropped": "  off from now on", "consolidated": "  learned since: no longer in the prompt"}.get(
-            hint.state, ""
-        )
+        note = {
+            "dropped": "  " + _("off from now on"),
+            "consolidated": "  " + _("learned since: no longer in the prompt"),
+        }.get(hint.state, "")
         return Option(
             Content.assemble(
                 ("● " if on else "○ ", "$success" if on else "$quiet"), one_line(hint.text), (note, "$quiet")
@@ -88,31 +98,38 @@ class WhyScreen(ModalScreen[None]):
 
     def _facts(self) -> list[tuple[str, str]]:
         why = self._why
-        read, written = count(why.prompt_tokens, "token"), count(why.completion_tokens, "token")
+        read = ngettext("{number} token read", "{number} tokens read", why.prompt_tokens)
+        written = ngettext("{number} written", "{number} written", why.completion_tokens)
         return [
-            ("Model", one_line(why.model) or "not noted"),
-            ("Adapter", self._adapter()),
-            ("Drawn with", self._sampling()),
-            ("Length", f"{read} read, {written} written"),
-            ("Time", self._times()),
-            ("System", excerpt(clean(why.system)).strip() or "no system prompt"),
+            (_("Model"), one_line(why.model) or _("not noted")),
+            (_("Adapter"), self._adapter()),
+            (_("Drawn with"), self._sampling()),
+            (_("Length"), f"{read}, {written}"),
+            (_("Time"), self._times()),
+            (_("System"), excerpt(clean(why.system)).strip() or _("no system prompt")),
         ]
 
     def _adapter(self) -> str:
         adapter = self._why.adapter
         if adapter is None:
-            return "none: the base model wrote it"
-        learned = count(len(adapter.lineage), "reply", "replies")
-        return f"adapter {adapter.id}, learned from {learned} of your chats"
+            return _("none: the base model wrote it")
+        return ngettext(
+            "adapter {id}, learned from {number} reply of your chats",
+            "adapter {id}, learned from {number} replies of your chats",
+            len(adapter.lineage),
+            id=adapter.id,
+        )
 
     def _sampling(self) -> str:
         drawn = {words: _number(self._why.sampling.get(name)) for name, words in _SAMPLING.items()}
-        return ", ".join(f"{words} {number}" for words, number in drawn.items() if number) or "not noted"
+        return ", ".join(f"{_(words)} {number}" for words, number in drawn.items() if number) or _("not noted")
 
     def _times(self) -> str:
         times = self._why.timings
-        said = (f"{times[name]:.1f} s {words}" for name, words in _TIMES.items() if times.get(name, 0.0) >= _NOTICED_S)
-        return ", ".join(said) or "no time worth a word"
+        said = (
+            f"{times[name]:.1f} s {_(words)}" for name, words in _TIMES.items() if times.get(name, 0.0) >= _NOTICED_S
+        )
+        return ", ".join(said) or _("no time worth a word")
 
     async def action_switch(self) -> None:
         """Switch the hint under the cursor off, or on again."""

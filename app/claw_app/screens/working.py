@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from claw_local.errors import UsageError
+from claw_local.language import _
 
 from ..talk import LiveReply
 from ..widgets.bubbles import Bubble
@@ -144,7 +145,7 @@ class WorkActions(Screen[None]):
         if self._tool_stop is None:
             return False
         self._tool_stop.set()
-        self.claw.say("Stopping.")
+        self.claw.say(_("Stopping."))
         return True
 
     # The workspace
@@ -158,7 +159,7 @@ class WorkActions(Screen[None]):
         chat = await self.claw.quick(assistant.chat, self.chat_id) if self.chat_id is not None else self.pending
         now = chat.workspace if chat is not None else ""
         said = await self.app.push_screen_wait(
-            AskLine("Which folder may this chat's tools touch?", now, "a folder; none takes it away")
+            AskLine(_("Which folder may this chat's tools touch?"), now, _("a folder; none takes it away"))
         )
         if said is not None:
             try:
@@ -182,9 +183,9 @@ class WorkActions(Screen[None]):
             await self.claw.quick(assistant.tools.give, chat_id, root)
         await self.refresh_chats()
         if none:
-            self.claw.say("This chat has no tools any more.")
+            self.claw.say(_("This chat has no tools any more."))
         else:
-            self.claw.say(f"Tools may look into {root}; writing and running ask you first.", timeout=8)
+            self.claw.say(_("Tools may look into {root}; writing and running ask you first.", root=root), timeout=8)
 
     async def action_undo_last(self) -> None:
         """Take back what was done last: a deleted chat, or a file that a tool wrote."""
@@ -192,7 +193,7 @@ class WorkActions(Screen[None]):
             await self.run_action("undo_delete")
             return
         if self.chat_id is None:
-            self.claw.say("There is nothing to undo in this chat.")
+            self.claw.say(_("There is nothing to undo in this chat."))
             return
         assistant = await self.claw.assistant()
         done = await self.claw.quick(assistant.tools.undo, self.chat_id)

@@ -15,6 +15,8 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
+from claw_local.language import N_, _
+
 from ..attachments import folded
 from ..text import clean, excerpt, one_line
 
@@ -25,8 +27,12 @@ if TYPE_CHECKING:
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BY_PERSON = ("thumb", "edit", "regenerate")
-_ENDED = {"interrupted": "stopped", "failed": "failed", "cut": "cut at the longest reply allowed"}
-_MARKS = {1: ("▲", "$success", "good"), -1: ("▼", "$error", "bad"), 0: ("·", "$quiet", "neither good nor bad")}
+_ENDED = {"interrupted": N_("stopped"), "failed": N_("failed"), "cut": N_("cut at the longest reply allowed")}
+_MARKS = {
+    1: ("▲", "$success", N_("good")),
+    -1: ("▼", "$error", N_("bad")),
+    0: ("·", "$quiet", N_("neither good nor bad")),
+}
 _BECAUSE = 160
 WALKING: list[BindingType] = [
     Binding("left", "screen.walk(-1)", "Version before", show=False),
@@ -77,8 +83,8 @@ class Question(Static, can_focus=True):
         mark = version_mark(self.message_id, self.versions)
         parts = [Content.styled(f"◂ {mark} ▸", "$accent")] if mark else []
         if focused and self.message_id:
-            walk = "  ←→ versions" if mark else ""
-            parts.append(Content.styled(f"e say it otherwise  y copy{walk}", "$secondary"))
+            walk = "  " + _("←→ versions") if mark else ""
+            parts.append(Content.styled(_("e say it otherwise  y copy") + walk, "$secondary"))
         return Content("\n").join([text, Content("  ").join(parts)]) if parts else text
 
 
@@ -241,7 +247,7 @@ class Bubble(Vertical, can_focus=True):
         if self.has_focus and self.message_id:
             if self._signals and self._signals[-1].source == "judge":
                 lines.append(self._reason())
-            keys = "+ good  - bad  h hint  e correct  y copy  r again  c compare  w why"
+            keys = _("+ good  - bad  h hint  e correct  y copy  r again  c compare  w why")
             lines.append(Content.styled(keys, "$secondary"))
             if self.detail:
                 lines.append(Content.styled(self.detail, "$quiet"))
@@ -260,30 +266,34 @@ class Bubble(Vertical, can_focus=True):
             mark, style, word = _MARKS[max(-1, min(1, self.score))]
             parts.append(Content.styled(mark, f"bold {style}"))
             if self.has_focus:
-                parts.append(Content.styled(f"{word}, {_giver(self._signals[-1])}", style))
+                parts.append(Content.styled(f"{_(word)}, {_giver(self._signals[-1])}", style))
         ended = _ENDED.get(self.state)
         if self.state == "done" and not self.raw.strip():
-            ended = "an empty reply"
+            ended = N_("an empty reply")
         if ended:
-            parts.append(Content.styled(ended, "$warning"))
+            parts.append(Content.styled(_(ended), "$warning"))
         if self.has_focus and self.hint:
             parts.append(Content.styled(f"“{self.hint}”", "italic $accent"))
         return parts
 
     def _reason(self) -> Content:
         said = one_line(self.because)
-        because = f"because you went on: “{said[:_BECAUSE]}{'…' if len(said) > _BECAUSE else ''}”  " if said else ""
-        return Content.styled(f"{because}+ or - overrules it", "$quiet")
+        overrules = _("+ or - overrules it")
+        if not said:
+            return Content.styled(overrules, "$quiet")
+        said = f"{said[:_BECAUSE]}{'…' if len(said) > _BECAUSE else ''}"
+        because = _("because you went on: “{said}”", said=said)
+        return Content.styled(f"{because}  {overrules}", "$quiet")
 
 
 def _giver(signal: Signal) -> str:
     """Who says so, and how sure the judge is."""
     if signal.source == "judge":
         sure = max(signal.probabilities.values(), default=0.0)
-        return "says the judge" + (f", {sure:.0%} sure" if sure else "")
+        return _("says the judge, {sure:.0%} sure", sure=sure) if sure else _("says the judge")
     return {
-        "edit": "you corrected it",
-        "regenerate": "you asked again",
-        "tool": "by what the tool returned",
-        "copy": "you copied it",
-    }.get(signal.source, "marked by you")
+        "edit": _("you corrected it"),
+        "regenerate": _("you asked again"),
+        "tool": _("by what the tool returned"),
+        "copy": _("you copied it"),
+    }.get(signal.source, _("marked by you"))

@@ -19,6 +19,8 @@ from textual.message import Message
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
+from claw_local.language import _
+
 from ..text import day_name, one_line
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class Filter(Input):
         by: int
 
     def __init__(self) -> None:
-        super().__init__(id="filter", placeholder="/ finds a chat", compact=True, select_on_focus=False)
+        super().__init__(id="filter", placeholder=_("/ finds a chat"), compact=True, select_on_focus=False)
 
     def action_move(self, by: int) -> None:
         """Move the list's cursor."""
@@ -118,7 +120,7 @@ class ChatList(OptionList):
         rows = [
             Row(
                 chat.id,
-                one_line(chat.title)[:_LONGEST_TITLE] or "New chat",
+                one_line(chat.title)[:_LONGEST_TITLE] or _("New chat"),
                 day_name(chat.updated_at, today),
                 chat.archived,
                 bool(chat.draft.strip()),
@@ -166,12 +168,15 @@ class ChatList(OptionList):
                 yield Option(Content.styled(heading, "bold $quiet"), disabled=True)
             yield self._option(row)
         if not shown:
-            yield Option(Content.styled("No chats yet", "$quiet"), disabled=True)
+            yield Option(Content.styled(_("No chats yet"), "$quiet"), disabled=True)
         archived = [row for row in self._rows if row.archived]
         if archived:
             mark = "▾" if self._archive_open else "▸"
             yield Option("", disabled=True)
-            yield Option(Content.styled(f"{mark} Archived  {len(archived)}", "$quiet"), id=_ARCHIVE)
+            yield Option(
+                Content.styled(mark + " " + _("Archived") + f"  {len(archived)}", "$quiet"),
+                id=_ARCHIVE,
+            )
             if self._archive_open:
                 yield from map(self._option, archived)
 
@@ -181,11 +186,11 @@ class ChatList(OptionList):
             score, places = self._match(row.title)
             if score:
                 found.append((score, row, places))
-        for _, row, places in sorted(found, key=lambda match: -match[0]):
+        for __, row, places in sorted(found, key=lambda match: -match[0]):
             yield self._option(row, places)
         if not found:
-            yield Option(Content.styled("No title matches", "$quiet"), disabled=True)
-        yield Option(Content.styled("Search the messages …", "$secondary"), id=_SEARCH)
+            yield Option(Content.styled(_("No title matches"), "$quiet"), disabled=True)
+        yield Option(Content.styled(_("Search the messages …"), "$secondary"), id=_SEARCH)
 
     def _match(self, title: str) -> tuple[float, list[int]]:
         score, places, lower = 0.0, list[int](), title.lower()

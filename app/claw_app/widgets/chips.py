@@ -10,12 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from claw_local.language import N_, _, ngettext
+
 if TYPE_CHECKING:
     from claw_local.signals.attached import Attachment
 
 LONG_CHARACTERS = 4000
 LONG_LINES = 60
-PASTED = "pasted text"
+PASTED = N_("pasted text")
 _SHOWN_NAME = 48
 
 
@@ -43,11 +45,14 @@ class Chips:
         """Keep a text aside. Returns its label."""
         chip = _Chip(name, text)
         shown = name if len(name) <= _SHOWN_NAME else f"…{name[1 - _SHOWN_NAME :]}"
+        if not name or name == PASTED:
+            shown = _(name) or _("text")
+        length = ngettext("{number} character", "{number} characters", len(text))
         number = 0
         while True:
             number += 1
-            title = f"{shown or 'text'} {number}" if not name or name == PASTED or number > 1 else shown
-            label = f"[{title} · {len(text):,} characters]"
+            title = f"{shown} {number}" if not name or name == PASTED or number > 1 else shown
+            label = f"[{title} · {length}]"
             if self._chips.setdefault(label, chip) == chip:
                 return label
 

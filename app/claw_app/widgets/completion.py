@@ -12,8 +12,10 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from claw_local.language import _
+
 from ..commands import Command, key_names, slash_commands
-from ..text import one_line
+from ..text import one_line, padded
 from .completion_files import FileHit
 
 ROWS = 8
@@ -35,7 +37,9 @@ class Offer:
             name = f"/{self.command.slash}{words}"
             keys = key_names(self.command)
             return Content.assemble(
-                (f"{name:<{_NAME_WIDTH}} ", "$secondary"), self.command.help, (f"  {keys}" if keys else "", "$quiet")
+                (f"{padded(name, _NAME_WIDTH)} ", "$secondary"),
+                _(self.command.help),
+                (f"  {keys}" if keys else "", "$quiet"),
             )
         assert self.file is not None
         style = "$secondary" if self.file.is_folder else ""

@@ -11,6 +11,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TextArea
 
+from claw_local.language import _
+
 from ..text import clean
 from ..words import PLACEHOLDER, SENDS
 from .chip_area import ChipArea
@@ -69,7 +71,7 @@ class Composer(ChipArea):
         """Ctrl+D on an empty field: the end of input, as in a shell."""
 
     def __init__(self) -> None:
-        super().__init__(id="composer", placeholder=PLACEHOLDER)
+        super().__init__(id="composer", placeholder=_(PLACEHOLDER))
         self._sent: list[str] = []
         self._place = 0
         self._draft = ""

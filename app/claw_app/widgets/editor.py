@@ -10,6 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from claw_local.language import _
+
 _NEW_LINE = ("shift+enter", "alt+enter", "ctrl+j")
 
 
@@ -38,8 +40,8 @@ class Editor(TextArea):
         super().__init__(text, soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False, classes="editor")
         self.enter_keeps = enter_keeps
         self.border_title = title
-        kept = "Enter sends · Ctrl+J new line" if enter_keeps else "Ctrl+S keeps"
-        self.border_subtitle = f"{kept} · Esc leaves it as it was"
+        kept = _("Enter sends · Ctrl+J new line") if enter_keeps else _("Ctrl+S keeps")
+        self.border_subtitle = kept + " · " + _("Esc leaves it as it was")
 
     def on_mount(self) -> None:
         self.move_cursor(self.document.end)

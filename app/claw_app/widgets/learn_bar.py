@@ -9,15 +9,22 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import ProgressBar, Static
 
+from claw_local.language import N_, _
+
 from ..text import one_line
 
 if TYPE_CHECKING:
     from claw_local.idle.job import Progress
     from claw_local.store import Run
 
-STOPS = "F5 stops"
-ELSEWHERE = "begun elsewhere"
-BY_ITSELF = "leaves at a key"
+STOPS = N_("F5 stops")
+ELSEWHERE = N_("begun elsewhere")
+BY_ITSELF = N_("leaves at a key")
+PHASES = (
+    *(N_("starting"), N_("loading"), N_("exam"), N_("judging"), N_("practising"), N_("training"), N_("gate")),
+    *(N_("fetching"), N_("checking")),
+)
+"""What a run, or the fetching of a model, may be at. The store has them in English; `_()` says them otherwise."""
 
 
 class LearnBar(Horizontal):
@@ -27,9 +34,9 @@ class LearnBar(Horizontal):
     """Whether the run that is shown was started here."""
 
     def compose(self) -> ComposeResult:
-        yield Static("Learning", id="phase")
+        yield Static(_("Learning"), id="phase")
         yield ProgressBar(total=1.0, show_eta=False, id="progress")
-        yield Static(STOPS, id="learn-stop")
+        yield Static(_(STOPS), id="learn-stop")
 
     def on_mount(self) -> None:
         self.display = False
@@ -37,7 +44,7 @@ class LearnBar(Horizontal):
     def begin(self) -> None:
         """Show an empty bar for a run started here."""
         self.own = True
-        self._show("Learning: starting", 0.0, STOPS)
+        self._show(_("Learning: starting"), 0.0, STOPS)
 
     def advance(self, progress: Progress) -> None:
         """Show how far it is, and at what."""
@@ -60,12 +67,16 @@ class LearnBar(Horizontal):
     def _show(self, words: str, share: float, note: str) -> None:
         self.query_one("#phase", Static).update(Content(words))
         self.query_one(ProgressBar).update(total=1.0, progress=share)
-        self.query_one("#learn-stop", Static).update(note)
+        self.query_one("#learn-stop", Static).update(_(note))
         self.display = True
 
 
 def _words(phase: str, detail: str, seconds_left: float | None) -> str:
-    words = f"{phase}: {detail}" if detail else phase
+    words = f"{_(phase)}: {_(detail)}" if detail else _(phase)
     if seconds_left is not None:
-        words += f" · {seconds_left / 60:.0f} min left" if seconds_left >= 90 else " · about a minute left"
+        words += (
+            " · " + _("{minutes:.0f} min left", minutes=seconds_left / 60)
+            if seconds_left >= 90
+            else " · " + _("about a minute left")
+        )
     return one_line(words)

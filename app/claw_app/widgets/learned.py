@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -14,7 +15,9 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from ..text import count, local_time
+from claw_local.language import N_, _, ngettext
+
+from ..text import local_time, padded
 
 if TYPE_CHECKING:
     from textual_plotext import PlotextPlot
@@ -29,6 +32,9 @@ RECENT = 20
 _SETTLED = 4
 _LEAST = 3
 """Fewer replies make no curve."""
+_DAY_CELLS = 12
+_COLUMNS = ((N_("good"), 6), (N_("so-so"), 7), (N_("bad"), 6), (N_("mean"), 8))
+"""The columns behind the day, and how many cells each has at least."""
 
 
 class RowList(OptionList):
@@ -111,8 +117,8 @@ class ScorePanel(Vertical, can_focus=True):
         step = max(1, len(numbers) // 4)
         plt.xticks(numbers[::step])
         plt.ylim(-1.05, 1.05)
-        plt.yticks([-1, 0, 1], ["bad", "so-so", "good"])
-        plt.xlabel("replies you reacted to; a line: another adapter")
+        plt.yticks([-1, 0, 1], [_("bad"), _("so-so"), _("good")])
+        plt.xlabel(_("replies you reacted to; a line: another adapter"))
         chart.refresh()
 
     def on_mount(self) -> None:
@@ -138,14 +144,27 @@ def in_words(scored: Sequence[Scored]) -> Content:
     """The last replies against those before them, in a sentence."""
     if not scored:
         return Content.styled(
-            "No reply has a mark yet. With learning on, what you say next judges the reply before; "
-            "Ctrl+G and Ctrl+B mark one yourself.",
+            _(
+                "No reply has a mark yet. With learning on, what you say next judges the reply before; "
+                "Ctrl+G and Ctrl+B mark one yourself."
+            ),
             "$quiet",
         )
     last, before = scored[-RECENT:], scored[-2 * RECENT : -RECENT]
-    words = [Content(f"Of the last {count(len(last), 'reply', 'replies')} you reacted to: "), *_tally(last)]
+    words = [
+        Content(
+            ngettext(
+                "Of the last {number} reply you reacted to:", "Of the last {number} replies you reacted to:", len(last)
+            )
+            + " "
+        ),
+        *_tally(last),
+    ]
     if before:
-        words += [Content(f"\nOf the {len(before)} before: "), *_tally(before)]
+        words += [
+            Content("\n" + ngettext("Of the {number} before:", "Of the {number} before:", len(before)) + " "),
+            *_tally(before),
+        ]
     return Content("").join(words)
 
 
@@ -157,14 +176,17 @@ def _tally(scored: Sequence[Scored]) -> list[Content]:
 
 def by_day(scored: Sequence[Scored], days: int = 14) -> Content:
     """A table for where no curve can be drawn: one line a day, newest first."""
-    lines = [Content.styled(f"{'day':<12}{'good':>6}{'so-so':>7}{'bad':>6}{'mean':>8}", "$quiet")] if scored else []
+    if not scored:
+        return Content("")
+    columns = [(_(name), max(cells, cell_len(_(name)) + 2)) for name, cells in _COLUMNS]
+    head = padded(_("day"), _DAY_CELLS) + "".join(" " * (cells - cell_len(name)) + name for name, cells in columns)
+    lines = [Content.styled(head, "$quiet")]
     found = [(day, list(group)) for day, group in groupby(scored, lambda one: local_time(one.created_at).date())]
     for day, group in reversed(found[-days:]):
         scores = [one.score for one in group]
-        mean = sum(scores) / len(scores)
-        lines.append(
-            Content(f"{day.isoformat():<12}{scores.count(1):>6}{scores.count(0):>7}{scores.count(-1):>6}{mean:>+8.2f}")
-        )
+        row = [*(str(scores.count(score)) for score in (1, 0, -1)), f"{sum(scores) / len(scores):+.2f}"]
+        cells = "".join(f"{value:>{width}}" for value, (__, width) in zip(row, columns, strict=True))
+        lines.append(Content(f"{day.isoformat():<{_DAY_CELLS}}{cells}"))
     return Content("\n").join(lines)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..text import count
+from claw_local.language import _, ngettext
+
 from .bubbles import Bubble, Question
 from .tool_use import ToolUse
 
@@ -19,7 +20,7 @@ def drawn_message(shown: Shown) -> Question | Bubble | ToolUse:
     message = shown.message
     if message.role == "tool":
         return ToolUse(
-            shown.call.title if shown.call else "a tool",
+            shown.call.title if shown.call else _("a tool"),
             message.content,
             state=shown.call.state if shown.call else "done",
             message_id=message.id,
@@ -48,9 +49,9 @@ def describe(message: StoredMessage) -> str:
     """How a stored reply was made, in a few words."""
     parts = []
     if message.response_ids:
-        parts.append(count(len(message.response_ids), "token"))
+        parts.append(ngettext("{number} token", "{number} tokens", len(message.response_ids)))
     total = message.timings.get("total") or message.timings.get("total_s")
     if total:
         parts.append(f"{total:.1f} s")
-    parts.append(f"adapter {message.adapter_id}" if message.adapter_id else "base model")
+    parts.append(_("adapter {id}", id=message.adapter_id) if message.adapter_id else _("base model"))
     return " · ".join(parts)

@@ -9,7 +9,9 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
-from ..text import count, one_line
+from claw_local.language import N_, _, ngettext
+
+from ..text import one_line
 
 if TYPE_CHECKING:
     from claw_local.idle.learning import LearnStatus
@@ -24,7 +26,7 @@ Part = tuple[str, str]
 class StatusLine(Static):
     """Redraws itself when what it shows changes. A narrow terminal gets shorter words, not a line that is cut off."""
 
-    model: reactive[str] = reactive("starting …")
+    model: reactive[str] = reactive(N_("starting …"))
     trouble: reactive[bool] = reactive(False)
     state: reactive[LearnStatus | None] = reactive(None)
 
@@ -42,7 +44,7 @@ class StatusLine(Static):
         return Content.styled(" · ", "$quiet").join(Content.styled(words, style) for words, style in parts)
 
     def _parts(self, level: int) -> list[Part]:
-        name = one_line(self.model)
+        name = one_line(_(self.model))
         if level >= _NAME and len(name) > _SHORT_NAME:
             name = name[: _SHORT_NAME - 1] + "…"
         parts = [(name, "bold $error" if self.trouble else "bold $foreground")]
@@ -51,20 +53,24 @@ class StatusLine(Static):
             return parts
         run = state.run
         if run is not None and run.state == "running":
-            phase = "" if level >= _RUN else f"{one_line(run.phase)} "
+            phase = "" if level >= _RUN else f"{one_line(_(run.phase))} "
             parts.append((f"{phase}{bar(run.progress)} {run.progress:.0%}", "$accent"))
-        switch = "on" if state.enabled else "off"
-        parts.append(
-            (f"{'learn' if level >= _SWITCH else 'learning'} {switch}", "$success" if state.enabled else "$quiet")
-        )
+        if level >= _SWITCH:
+            switch = _("learn on") if state.enabled else _("learn off")
+        else:
+            switch = _("learning on") if state.enabled else _("learning off")
+        parts.append((switch, "$success" if state.enabled else "$quiet"))
         if state.lessons:
-            noun = f"{state.lessons:,}" if level >= _LESSONS else count(state.lessons, "correction")
-            parts.append((f"{noun} waiting", "$accent"))
+            if level >= _LESSONS:
+                waiting = ngettext("{number} waiting", "{number} waiting", state.lessons)
+            else:
+                waiting = ngettext("{number} correction waiting", "{number} corrections waiting", state.lessons)
+            parts.append((waiting, "$accent"))
         elif level < _NOTHING:
-            parts.append(("no corrections waiting", "$quiet"))
-        parts.append((f"adapter {state.adapter}" if state.adapter else "base model", "$quiet"))
+            parts.append((_("no corrections waiting"), "$quiet"))
+        parts.append((_("adapter {id}", id=state.adapter) if state.adapter else _("base model"), "$quiet"))
         if state.hints and level < _HINTS:
-            parts.append((count(len(state.hints), "hint"), "$quiet"))
+            parts.append((ngettext("{number} hint", "{number} hints", len(state.hints)), "$quiet"))
         return parts
 
 

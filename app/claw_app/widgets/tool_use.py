@@ -8,14 +8,16 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from ..text import clean, count, excerpt, one_line
+from claw_local.language import N_, _, ngettext
+
+from ..text import clean, excerpt, one_line
 
 _STATES = {
     "done": ("✓", "$success", ""),
-    "failed": ("✗", "$error", "failed"),
-    "declined": ("–", "$warning", "declined"),
-    "undone": ("↶", "$warning", "undone"),
-    "running": ("…", "$primary", "at work; Esc stops it"),
+    "failed": ("✗", "$error", N_("failed")),
+    "declined": ("–", "$warning", N_("declined")),
+    "undone": ("↶", "$warning", N_("undone")),
+    "running": ("…", "$primary", N_("at work; Esc stops it")),
 }
 
 
@@ -65,10 +67,15 @@ class ToolUse(Static, can_focus=True):
         parts = [
             Content.styled("▾" if self.open else "▸", "$quiet"),
             Content(self.title),
-            Content.styled(f"{mark} {word}".rstrip(), style),
+            Content.styled(f"{mark} {_(word)}".rstrip(), style),
         ]
         if focused:
-            lines = count(len(self.raw.splitlines()), "line")
-            parts.append(Content.styled(f"Enter {'folds it' if self.open else f'shows {lines}'}", "$secondary"))
+            lines = len(self.raw.splitlines())
+            does = (
+                _("Enter folds it")
+                if self.open
+                else ngettext("Enter shows {number} line", "Enter shows {number} lines", lines)
+            )
+            parts.append(Content.styled(does, "$secondary"))
         head = Content(" ").join(parts)
         return Content("\n").join([head, Content.styled(excerpt(self.raw), "$quiet")]) if self.open else head

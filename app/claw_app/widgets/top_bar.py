@@ -11,6 +11,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static, Switch
 
+from claw_local.language import _
+
 from ..text import one_line
 
 if TYPE_CHECKING:
@@ -29,11 +31,11 @@ class TopBar(Horizontal):
         on: bool
 
     def compose(self) -> ComposeResult:
-        yield Static("INCOGNITO", id="badge")
-        yield Static("New chat", id="title")
+        yield Static(_("INCOGNITO"), id="badge")
+        yield Static(_("New chat"), id="title")
         yield Static("", id="special")
-        yield Static("learning off", id="switch-label")
-        switch = Switch(id="learning", animate=False, tooltip="May chats teach the assistant? (Ctrl+L)")
+        yield Static(_("learning off"), id="switch-label")
+        switch = Switch(id="learning", animate=False, tooltip=_("May chats teach the assistant? (Ctrl+L)"))
         # Tab and Enter typed in haste must not turn learning on: it takes its key, its command or a click.
         switch.can_focus = False
         yield switch
@@ -42,18 +44,23 @@ class TopBar(Horizontal):
         """Show the chat's title and what it does differently; None is the new chat, `pending` what was set for it."""
         title = one_line(chat.title) if chat is not None else ""
         if incognito:
-            title = "never stored, never learned from"
-        self.query_one("#title", Static).update(Content(title or "New chat"))
-        marks = ["archived"] if chat is not None and chat.archived else []
+            title = _("never stored, never learned from")
+        self.query_one("#title", Static).update(Content(title or _("New chat")))
+        marks = [_("archived")] if chat is not None and chat.archived else []
         own = chat if chat is not None else pending
         if own is not None and own.model:
             marks.append(one_line(own.model).replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".gguf"))
         if own is not None and own.sampling:
-            marks.append("own sampling")
+            marks.append(_("own sampling"))
         if own is not None and not own.learn and not incognito:
-            marks.append("never teaches")
+            marks.append(_("never teaches"))
         if own is not None and own.workspace:
-            marks.append(f"in {one_line(own.workspace.replace(chr(92), '/').rstrip('/').rsplit('/', 1)[-1])}/")
+            marks.append(
+                _(
+                    "in {folder}/",
+                    folder=one_line(own.workspace.replace(chr(92), "/").rstrip("/").rsplit("/", 1)[-1]),
+                )
+            )
         self.query_one("#special", Static).update(Content(" · ".join(marks)))
 
     def set_learning(self, on: bool) -> None:
@@ -62,7 +69,7 @@ class TopBar(Horizontal):
         with switch.prevent(Switch.Changed):
             switch.value = on
         label = self.query_one("#switch-label", Static)
-        label.update("learning on" if on else "learning off")
+        label.update(_("learning on") if on else _("learning off"))
         label.set_class(on, "-on")
 
     def on_switch_changed(self, event: Switch.Changed) -> None:

@@ -19,7 +19,8 @@ from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 from textual.widgets import Static
 
-from ..text import count
+from claw_local.language import ngettext
+
 from .bubbles import Bubble, Notice, Question
 from .messages import drawn_message, tell
 from .tool_use import ToolUse
@@ -212,9 +213,12 @@ class Transcript(VerticalScroll, can_focus=False):
         return 0 if edge is None or self._branch is None else len(self._branch) - 1 - edge
 
     def _count(self) -> None:
-        for name, mark, number in (("earlier", "▲", self._earlier()), ("later", "▼", self._later())):
+        earlier, later = self._earlier(), self._later()
+        before = ngettext("{number} earlier message", "{number} earlier messages", earlier)
+        after = ngettext("{number} later message", "{number} later messages", later)
+        for name, words, number in (("earlier", f"▲ {before}", earlier), ("later", f"▼ {after}", later)):
             line = self.query_one(f"#{name}", Static)
-            line.update(f"{mark} {count(number, f'{name} message')}")
+            line.update(words)
             line.display = number > 0
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

@@ -7,7 +7,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from ..text import one_line
+from claw_local.language import N_, _
+
+from ..text import dressed, one_line
 
 
 class UndoLine(Static):
@@ -24,7 +26,10 @@ class UndoLine(Static):
         """Say that this chat was deleted; an empty title hides the line."""
         self.display = bool(title)
         self.update(
-            Content.assemble(("Deleted ", "$quiet"), f"“{one_line(title)}”", ("   Ctrl+Z undoes", "bold $secondary"))
+            Content.assemble(
+                dressed(N_("Deleted “{title}”"), title=Content(one_line(title))),
+                ("   " + _("Ctrl+Z undoes"), "bold $secondary"),
+            )
         )
 
     def on_click(self, event: events.Click) -> None:

@@ -13,7 +13,9 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from ..text import one_line
+from claw_local.language import N_, _
+
+from ..text import dressed, one_line
 
 if TYPE_CHECKING:
     from claw_local.engine.catalog import FoundModel
@@ -22,15 +24,15 @@ if TYPE_CHECKING:
 LISTED = 6
 """Most models of a kind that are offered here; `claw-local models list` shows all."""
 _WHERE = {
-    "embedded": "comes with claw-local",
-    "models": "in the models folder",
-    "named": "named in the settings",
-    "ollama-files": "a file of Ollama's",
-    "ollama": "served by Ollama",
-    "lm-studio": "of LM Studio",
-    "huggingface": "in the Hugging Face cache",
-    "openai": "served here",
-    "llama.cpp": "in llama.cpp's cache",
+    "embedded": N_("comes with claw-local"),
+    "models": N_("in the models folder"),
+    "named": N_("named in the settings"),
+    "ollama-files": N_("a file of Ollama's"),
+    "ollama": N_("served by Ollama"),
+    "lm-studio": N_("of LM Studio"),
+    "huggingface": N_("in the Hugging Face cache"),
+    "openai": N_("served here"),
+    "llama.cpp": N_("in llama.cpp's cache"),
 }
 
 
@@ -74,7 +76,7 @@ class Welcome(Vertical):
     def tell(self, *, first: bool, learning: bool, home: str) -> None:
         """Fill in the lines: all four before the first chat, a greeting after it."""
         self.first = first
-        lines = self._four_lines(learning, home) if first else [Content.styled(_GREETING, "$quiet")]
+        lines = self._four_lines(learning, home) if first else [Content.styled(_(_GREETING), "$quiet")]
         page = Content("\n").join(lines)
         self.text = page.plain
         for place in self.query("#welcome-lines").results(Static):  # None, if something was said meanwhile.
@@ -87,15 +89,19 @@ class Welcome(Vertical):
     @staticmethod
     def _four_lines(learning: bool, home: str) -> list[Content]:
         state = (
-            ("Learning is on: what you say about a reply teaches it.  ", "Ctrl+L turns it off.")
+            (_("Learning is on: what you say about a reply teaches it.") + "  ", _("Ctrl+L turns it off."))
             if learning
-            else ("Learning is off: nothing you say trains it.  ", "Ctrl+L turns it on.")
+            else (_("Learning is off: nothing you say trains it.") + "  ", _("Ctrl+L turns it on."))
         )
+        name = Content.styled("claw-local", "bold $primary")
         return [
-            Content.assemble(("claw-local", "bold $primary"), " is an assistant that lives on this machine."),
-            Content.assemble("Say what you like and dislike about its replies, and it becomes yours."),
+            dressed(N_("{name} is an assistant that lives on this machine."), name=name),
+            Content.assemble(_("Say what you like and dislike about its replies, and it becomes yours.")),
             Content.assemble(state[0], (state[1], "bold")),
-            Content.assemble("Nothing leaves this machine. Everything is kept in ", (home, "$secondary")),
+            dressed(
+                N_("Nothing leaves this machine. Everything is kept in {folder}"),
+                folder=Content.styled(home, "$secondary"),
+            ),
         ]
 
     # The first steps
@@ -113,12 +119,12 @@ class Welcome(Vertical):
         models.display = False
         await self.mount(
             Vertical(
-                Static("Which model answers", classes="heading"),
-                Static(Content.styled("looking for models on this machine …", "$quiet"), id="welcome-note"),
+                Static(_("Which model answers"), classes="heading"),
+                Static(Content.styled(_("looking for models on this machine …"), "$quiet"), id="welcome-note"),
                 models,
                 Static(_learning(learning, home), classes="learning"),
                 Static(
-                    "Just type to begin. Tab goes to the models, F1 shows all keys, Esc hides this.", classes="more"
+                    _("Just type to begin. Tab goes to the models, F1 shows all keys, Esc hides this."), classes="more"
                 ),
                 id="first-steps",
             )
@@ -140,11 +146,11 @@ class Welcome(Vertical):
         listed.set_options([Option(_model_line(model)) for model in self._models])
         listed.display = bool(self._models)
         if any(model.in_use for model in here):
-            self.note("Enter takes another one; you can change it at any time.")
+            self.note(_("Enter takes another one; you can change it at any time."))
         elif here:
-            self.note("None is in use yet: Tab goes to the list, Enter takes one.")
+            self.note(_("None is in use yet: Tab goes to the list, Enter takes one."))
         else:
-            self.note("There is none yet: Tab goes to the list, Enter fetches one.")
+            self.note(_("There is none yet: Tab goes to the list, Enter fetches one."))
 
     def note(self, words: str, *, style: str = "$quiet") -> None:
         """Say how it stands with the models."""
@@ -156,16 +162,19 @@ class Welcome(Vertical):
         self.post_message(self.ModelChosen(self._models[event.option_index]))
 
 
-_GREETING = "A new chat. Type below to begin."
+_GREETING = N_("A new chat. Type below to begin.")
 
 
 def _learning(on: bool, home: str) -> Content:
     return Content.assemble(
-        (f"Learning is {'on' if on else 'off'}\n", "bold $secondary"),
-        "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your next "
-        "message. F5 trains a small adapter on these; one that does worse is not used. "
-        f"Lessons, hints and adapters stay in {home}. Ctrl+T shows them all; there you switch a hint off or take an "
-        "adapter back, and deleting a chat takes its lessons with it.",
+        ((_("Learning is on") if on else _("Learning is off")) + "\n", "bold $secondary"),
+        _(
+            "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your "
+            "next message. F5 trains a small adapter on these; one that does worse is not used. "
+            "Lessons, hints and adapters stay in {home}. Ctrl+T shows them all; there you switch a hint off or take an "
+            "adapter back, and deleting a chat takes its lessons with it.",
+            home=home,
+        ),
     )
 
 
@@ -173,7 +182,9 @@ def _model_line(model: FoundModel | Recommended) -> Content:
     size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
     if hasattr(model, "repo"):
         why = one_line(cast("Recommended", model).why)
-        return Content.assemble(("↓ ", "$accent"), one_line(model.name), (f"  {size} to fetch · {why}", "$quiet"))
-    details = " · ".join(part for part in (model.quantisation, size, _WHERE.get(model.source, "")) if part)
+        return Content.assemble(
+            ("↓ ", "$accent"), one_line(model.name), ("  " + _("{size} to fetch", size=size) + f" · {why}", "$quiet")
+        )
+    details = " · ".join(part for part in (model.quantisation, size, _(_WHERE.get(model.source, ""))) if part)
     mark = ("● ", "$success") if model.in_use else ("○ ", "$quiet")
     return Content.assemble(mark, one_line(model.name), (f"  {details}", "$quiet"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from ...language import _
 from . import desktop, gpu, power, temperature
 from .load import Load
 from .reading import Reading, unknown
@@ -62,5 +63,5 @@ class Machine:
             load=self._load.share(run_pid),
             temperature=temperature.hottest(),
             # What a run of ours uses of a GPU cannot be told from what others use.
-            gpu=gpu.busiest() if run_pid is None else unknown("the run itself uses it"),
+            gpu=gpu.busiest() if run_pid is None else unknown(_("the run itself uses it")),
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 
+from ...language import _
+
 TIMEOUT_S = 4.0
 
 
@@ -16,7 +18,7 @@ def ask(program: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
     """What a program prints. Raises NoAnswer."""
     found = shutil.which(program)
     if found is None:
-        raise NoAnswer(f"{program} is not there")
+        raise NoAnswer(_("{program} is not there", program=program))
     try:
         done = subprocess.run(
             [found, *arguments],
@@ -29,9 +31,9 @@ def ask(program: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except subprocess.TimeoutExpired as error:
-        raise NoAnswer(f"{program} did not answer") from error
+        raise NoAnswer(_("{program} did not answer", program=program)) from error
     except OSError as error:
-        raise NoAnswer(f"{program} could not be started") from error
+        raise NoAnswer(_("{program} could not be started", program=program)) from error
     if done.returncode:
-        raise NoAnswer(f"{program} failed")
+        raise NoAnswer(_("{program} failed", program=program))
     return done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from ...language import _
 from .reading import Reading, unknown
 
 
@@ -22,4 +23,4 @@ def idle_s() -> Reading[float]:
 
         return linux.idle_s()
     except ImportError as error:
-        return unknown(f"{error.name or 'a package'} is not installed")
+        return unknown(_("{package} is not installed", package=error.name or _("a package")))

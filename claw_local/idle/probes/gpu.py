@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...language import _
 from .commands import NoAnswer, ask
 from .reading import Reading, unknown
 
@@ -20,4 +21,4 @@ def busiest(program: str = "nvidia-smi") -> Reading[float]:
             shares.append(float(line.strip()) / 100.0)
         except ValueError:  # "[N/A]": some cards do not tell.
             continue
-    return Reading(max(shares)) if shares else unknown("the GPU does not tell how busy it is")
+    return Reading(max(shares)) if shares else unknown(_("the GPU does not tell how busy it is"))

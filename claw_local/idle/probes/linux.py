@@ -15,6 +15,7 @@ from typing import Any
 from jeepney import DBusAddress, HeaderFields, MessageFlag, MessageType, Properties, new_method_call
 from jeepney.io.blocking import DBusConnection, open_dbus_connection
 
+from ...language import _
 from .reading import Reading, unknown
 
 TIMEOUT_S = 2.0
@@ -53,7 +54,7 @@ def idle_s(*, session: str = "SESSION", system: str = "SYSTEM") -> Reading[float
     _on_bus(session, {"Mutter": _mutter, "the screensaver": lambda bus: _screensaver(bus, session)}, told)
     _on_bus(system, {"logind": _logind}, told)
     if not told:
-        return unknown("neither the desktop nor logind tells it")
+        return unknown(_("neither the desktop nor logind tells it"))
     who = min(told, key=lambda name: told[name])
     return Reading(told[who], who)
 
@@ -120,7 +121,7 @@ def _logind(bus: DBusConnection) -> float:
     """The least idle session of this person. A terminal's time is that of its last key; a desktop's counts only if it
     tells logind at all, which many do not."""
     times = []
-    for _, user, _, _, path in _call(bus, _LOGIND, "ListSessions"):
+    for __, user, __, __, path in _call(bus, _LOGIND, "ListSessions"):
         if user != os.getuid():
             continue
         session = DBusAddress(path, bus_name=_LOGIND.bus_name, interface=_SESSION)

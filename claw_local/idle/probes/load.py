@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from ...language import _
 from .reading import Reading, unknown
 
 FIRST_S = 0.4
@@ -44,11 +45,11 @@ class Load:
                     time.sleep(FIRST_S)
                 before, now = self._last, _sample(run_pid)
             except (psutil.Error, OSError) as error:
-                return unknown(f"the load could not be read: {error}")
+                return unknown(_("the load could not be read: {error}", error=error))
             self._last = now
         passed = now.total - before.total
         if passed <= 0:
-            return unknown("nothing was measured yet")
+            return unknown(_("nothing was measured yet"))
         ours = max(0.0, now.run - before.run) if now.run_pid == before.run_pid else now.run
         return Reading(min(1.0, max(0.0, (now.busy - before.busy - ours) / passed)))
 

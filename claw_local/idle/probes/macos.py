@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...language import _
 from .commands import NoAnswer, ask
 from .reading import Reading, unknown
 
@@ -21,4 +22,4 @@ def idle_s() -> Reading[float]:
 def read(text: str) -> Reading[float]:
     """The smallest idle time in what ioreg printed."""
     found = [int(value) for value in _IDLE.findall(text)]
-    return Reading(min(found) / 1e9, "ioreg") if found else unknown("ioreg does not tell it")
+    return Reading(min(found) / 1e9, "ioreg") if found else unknown(_("ioreg does not tell it"))

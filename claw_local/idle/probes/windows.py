@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from ...language import _
 from .reading import Reading, unknown
 
 _TICKS = 2**32
@@ -21,9 +22,9 @@ def idle_s(windll: Any = None) -> Reading[float]:
     milliseconds begin anew every 49.7 days."""
     windll = windll if windll is not None else getattr(ctypes, "windll", None)
     if windll is None:
-        return unknown("this is not Windows")
+        return unknown(_("this is not Windows"))
     info = _LastInput(ctypes.sizeof(_LastInput), 0)
     if not windll.user32.GetLastInputInfo(ctypes.byref(info)):
-        return unknown("Windows does not tell it")
+        return unknown(_("Windows does not tell it"))
     now = int(windll.kernel32.GetTickCount()) % _TICKS
     return Reading(((now - info.dwTime) % _TICKS) / 1000.0, "GetLastInputInfo")

@@ -1,0 +1,156 @@
+"""The words of the person's language: which it is, and that no language lacks any."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from claw_local import language
+from claw_local.engine.recommended import ABOUT
+from claw_local.paths import Paths
+from claw_local.settings import AppSettings
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "packaging"))
+
+import languages  # noqa: E402 - packaging/ is a folder of scripts
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    """Whatever a test speaks, the next one begins in English."""
+    yield
+    language.use("en")
+
+
+@pytest.fixture(scope="module")
+def code() -> languages.Catalog:
+    return languages.extracted()
+
+
+@pytest.mark.parametrize("code_of", languages.NAMES)
+def test_no_text_is_missing_in_a_language(code: languages.Catalog, code_of: str) -> None:
+    assert list(languages.problems(code_of, code)) == []
+    assert len(languages.read(code_of)) > 500
+
+
+@pytest.mark.parametrize("code_of", languages.NAMES)
+def test_what_is_installed_is_what_was_translated(code_of: str) -> None:
+    compiled = languages.compiled(languages.read(code_of))
+    assert languages.po_file(code_of).with_suffix(".mo").read_bytes() == compiled, "run: python packaging/languages.py"
+
+
+def test_what_is_wrong_with_a_language_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(languages, "LOCALE", tmp_path)
+    file = languages.po_file("de")
+    file.parent.mkdir(parents=True)
+    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=utf-8\\n"\n\n'
+    file.write_text(
+        head + 'msgid "Open: {title}"\nmsgstr "Öffnen: {titel}"\n\n#, fuzzy\nmsgid "Quit"\nmsgstr "Ende"\n\n'
+        'msgid "Stay"\nmsgstr ""\n\nmsgid "Gone"\nmsgstr "Weg"\n',
+        "utf-8",
+    )
+    code = languages.Catalog()
+    for text in ("Open: {title}", "Quit", "Stay", "New"):
+        code.add(text)
+    found = "\n".join(languages.problems("de", code))
+    for said in ("no translation of 'New'", "no longer 'Gone'", "{titel}", "take `fuzzy` away", "'Stay' is not"):
+        assert said in found
+
+
+def test_texts_stand_where_they_can_be_found() -> None:
+    """Not inside of an f-string, and not put together at that place."""
+    wrong = []
+    for source in languages.SOURCES:
+        for file in (ROOT / source).rglob("*.py"):
+            tree = ast.parse(file.read_text("utf-8"))
+            inside = {id(node) for part in ast.walk(tree) if isinstance(part, ast.JoinedStr) for node in ast.walk(part)}
+            for node in ast.walk(tree):
+                if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in languages.KEYWORDS:
+                    continue
+                constant = bool(node.args) and isinstance(node.args[0], ast.Constant)
+                if (constant and id(node) in inside) or not node.args or isinstance(node.args[0], ast.JoinedStr):
+                    wrong.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert not wrong
+
+
+def test_what_the_list_of_models_says_is_translated() -> None:
+    entries = json.loads((ROOT / "claw_local" / "data" / "models.json").read_text("utf-8"))
+    assert {entry["about"] for entry in entries} == set(ABOUT)
+
+
+@pytest.mark.parametrize(
+    ("setting", "environment", "chosen"),
+    [
+        ("auto", {}, "en"),
+        ("auto", {"LANG": "de_DE.UTF-8"}, "de"),
+        ("auto", {"LANG": "C.UTF-8"}, "en"),
+        ("auto", {"LC_ALL": "C", "LANG": "fr_FR.UTF-8"}, "en"),
+        ("auto", {"LC_ALL": "", "LC_MESSAGES": "ja_JP", "LANG": "fr_FR"}, "ja"),
+        ("auto", {"LANG": "zh_Hant_TW.UTF-8@x"}, "zh"),
+        ("auto", {"LANG": "es-MX"}, "es"),
+        ("auto", {"LANG": "ko_KR.UTF-8"}, "en"),
+        ("fr", {"LANG": "de_DE.UTF-8"}, "fr"),
+        ("klingon", {"LANG": "de_DE.UTF-8"}, "de"),
+    ],
+)
+def test_the_setting_goes_before_the_system(setting: str, environment: dict[str, str], chosen: str) -> None:
+    assert language.choose(setting, environment) == chosen
+
+
+def test_the_setting_knows_the_languages_there_are() -> None:
+    allowed = AppSettings.model_fields["language"].annotation.__args__  # type: ignore[union-attr]
+    assert allowed == ("auto", *language.LANGUAGES) and set(languages.NAMES) == {*language.LANGUAGES} - {"en"}
+
+
+def test_it_is_read_from_the_file_or_the_environment(home: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "fr_FR.UTF-8")
+    language.begin(home)
+    assert (language.current(), language._("Quit")) == ("fr", "Quitter")
+    home.settings.parent.mkdir(parents=True, exist_ok=True)
+    home.settings.write_text('[app]\nlanguage = "de"\n', "utf-8")
+    language.begin(home)
+    assert (language.current(), language._("Quit")) == ("de", "Beenden")
+    monkeypatch.setenv("CLAW_LOCAL_APP__LANGUAGE", "ja")
+    language.begin(home)
+    assert (language.current(), language._("Quit")) == ("ja", "終了")
+
+
+def test_numbers_take_their_form_and_their_separators() -> None:
+    def hints(number: int) -> str:
+        return language.ngettext("{number} hint", "{number} hints", number)
+
+    assert [hints(0), hints(1), hints(1234)] == ["0 hints", "1 hint", "1,234 hints"]
+    language.use("de")
+    assert [hints(0), hints(1), hints(1234)] == ["0 Hinweise", "1 Hinweis", "1.234 Hinweise"]
+    language.use("fr")
+    assert [hints(0), hints(1), hints(2)] == ["0 consigne", "1 consigne", "2 consignes"]
+    language.use("zh")
+    assert [hints(1), hints(2)] == ["1 条提示", "2 条提示"]
+
+
+def test_what_is_not_known_stays_english() -> None:
+    language.use("de")
+    assert language._("Nobody ever translated this.") == "Nobody ever translated this." and language._("") == ""
+    language.use("xx")
+    assert (language.current(), language._("Quit")) == ("en", "Quit")
+
+
+def test_values_that_look_like_places_are_left_alone() -> None:
+    language.use("es")
+    assert language._("Open: {title}", title="{braces} 100%") == "Abrir: {braces} 100%"
+
+
+def test_the_version_is_said_before_any_language_is_known() -> None:
+    script = (
+        "import sys; sys.argv = ['claw-local', '--version']; from claw_local.__main__ import main; main(); "
+        "print(sorted({'gettext', 'claw_local.language'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
