@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line. `--version` answers before anything else is imported, and `chat` alone is on the screen
     before the other commands are known."""
-    if sys.argv[1:] in (["--version"], ["-V"]):
-        from . import __version__
+    try:
+        _mend_streams()
+        if sys.argv[1:] in (["--version"], ["-V"]):
+            from . import __version__
 
-        print(f"claw-local {__version__}")
-        return
-    if sys.argv[1:] == ["chat"] and sys.stdin.isatty() and sys.stdout.isatty():
-        sys.exit(_chat())
-    from .cli.main import run
+            try:
+                print(f"claw-local {__version__}", flush=True)
+            except OSError as error:
+                sys.exit(f"The version could not be written: {error.strerror}.")
+            return
+        if sys.argv[1:] == ["chat"] and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty():
+            sys.exit(_chat())
+        from .cli.main import run
 
-    sys.exit(run(sys.argv[1:]))
+        sys.exit(run(sys.argv[1:]))
+    except KeyboardInterrupt:  # So early that no command has begun.
+        print("Stopped.", file=sys.stderr)
+        sys.exit(130)
+
+
+def _mend_streams() -> None:
+    """Where the input is closed, nothing comes from it; a letter that the output's encoding lacks ends no command."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 It stays open.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace" if stream.encoding.lower() == "utf-8" else "replace")
 
 
 def _chat() -> int:

@@ -51,7 +51,9 @@ def test_a_title_is_a_side_turn_that_is_stored_and_never_teaches(chatting: tuple
 def test_a_chat_that_the_person_named_keeps_its_name(chatting: tuple[Assistant, Script, int]) -> None:
     assistant, script, chat_id = chatting
     script.pieces = ["Boiling an Egg"]
+    before = assistant.chat(chat_id).updated_at
     assistant.rename_chat(chat_id, "Breakfast")
+    assert assistant.chat(chat_id).updated_at == before, "and its place in the list"
     script.asked.clear()
     assert assistant.write_title(chat_id) is None
     assert (assistant.chat(chat_id).title, script.asked) == ("Breakfast", []), "the model is not even asked"

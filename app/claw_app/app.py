@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from textual import events
 from textual.app import App, SystemCommand
 from textual.command import CommandPalette
+from textual.markup import escape
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
@@ -20,6 +21,7 @@ from claw_local.errors import ClawError
 from claw_local.language import N_, _
 
 from .background import Background
+from .launch import when_ended
 from .screens.by_itself import Watch
 from .screens.front import Front
 from .styles import CHAT
@@ -109,6 +111,8 @@ class ClawApp(App[None]):
     def on_load(self) -> None:
         self._opened = asyncio.get_running_loop().create_future()
         self.look.dress(self)
+        if not self.is_headless:
+            when_ended(self._end)
 
     async def on_event(self, event: events.Event) -> None:
         """As usual, but what is typed before the field is there waits for it."""
@@ -221,7 +225,8 @@ class ClawApp(App[None]):
             )
         for chat_id, title in self.main.chats.titles():
             yield SystemCommand(
-                _("Open: {title}", title=title),
+                # The palette reads markup; a title is what somebody said.
+                _("Open: {title}", title=escape(title)),
                 _("Go to this chat"),
                 partial(self.call_later, self.main.go_to, chat_id),
                 discover=False,
@@ -273,6 +278,13 @@ class ClawApp(App[None]):
         question = _("A training run is on. If you quit now, it is left, and the next one goes on with it.")
         if await self.push_screen_wait(Confirm(question, _("Quit"), _("Stay"))):
             self._leave()
+
+    def _end(self) -> None:
+        """Leave, and ask nothing."""
+        if self._typed_ahead is None:
+            self._leave()
+        else:  # There is no chat yet.
+            self.exit()
 
     def _leave(self) -> None:
         self.leaving = True

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from claw_local.settings import Settings
 
 CLOSE_TIMEOUT_S = 0.6
+LATE_S = 3.0
 
 
 def in_browser() -> bool:
@@ -47,7 +52,10 @@ def launch(
     language.begin(paths)
 
     from .app import ClawApp
+    from .pastes import guard_pastes
     from .themes import Look
+
+    guard_pastes()
 
     def open_assistant() -> Assistant:
         from claw_local.assistant import Assistant
@@ -57,6 +65,24 @@ def launch(
     app = ClawApp(open_assistant, chat_id=chat_id, workspace=workspace, debug=debug, look=Look(paths), front=True)
     app.run()
     return leave(app.take_assistant(), app.return_code or 0, app.opening_error)
+
+
+def when_ended(leave: Callable[[], None]) -> None:
+    """Have `leave` called in this event loop when the terminal is closed, or the system wants an end."""
+    loop = asyncio.get_running_loop()
+
+    def ended(*_: object) -> None:
+        # The loop may be busy; and a terminal that is gone takes no writing, so who waits for it waits for ever.
+        late = threading.Timer(LATE_S, os._exit, (1,))
+        late.daemon = True
+        late.start()
+        with suppress(RuntimeError):  # It is closed: the app is leaving anyway.
+            loop.call_soon_threadsafe(leave)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        # Windows lacks one of them, and only the main thread may ask for them.
+        with suppress(AttributeError, ValueError):
+            signal.signal(getattr(signal, name), ended)
 
 
 def leave(assistant: Assistant | None, status: int, error: BaseException | None = None) -> int:

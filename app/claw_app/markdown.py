@@ -242,7 +242,8 @@ class _Page:
 
 def _fit(widths: list[int], room: int) -> list[int]:
     """Column widths that fit beside each other: the widest give way."""
-    widths = [max(1, width) for width in widths]
+    # None can stay wider than all there is, and a cell may be as long as a message.
+    widths = [max(1, min(width, max(2, room))) for width in widths]
     while sum(widths) + 3 * (len(widths) - 1) > room and max(widths) > 2:
         widths[widths.index(max(widths))] -= 1
     return widths

@@ -121,11 +121,9 @@ def local_time(stamp: str) -> datetime:
     """A stored ISO 8601 time in this machine's time zone; without a zone it is UTC. Unreadable: the epoch."""
     try:
         time = datetime.fromisoformat(stamp)
-    except ValueError:
-        time = datetime.fromtimestamp(0, UTC)
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    return time.astimezone()
+        return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).astimezone()
+    except (ValueError, OverflowError):  # The first and the last day there are have no time in every zone.
+        return datetime.fromtimestamp(0, UTC).astimezone()
 
 
 def day_name(stamp: str, today: date) -> str:

@@ -5,7 +5,9 @@ It must never write to the database in use; `restoring` does.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -23,16 +25,32 @@ TABLES = {"search"}
 
 
 def snapshot(store: Store, target: Path) -> None:
-    """Copy the database as it is at one moment, whoever writes meanwhile, without what was deleted from it."""
+    """Copy the database as it is at one moment, whoever writes meanwhile, without what was deleted from it.
+
+    Raises:
+        OSError: there is no room for the copy. StoreError: the database cannot be read.
+    """
     copy = sqlite3.connect(target, isolation_level=None)
     try:
         with store.database.read() as db:
-            db.conn.backup(copy)
+            fits = _fits(db.conn.backup, copy)
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()
         copy.execute("PRAGMA temp_store = MEMORY")
-        copy.execute("VACUUM")
+        if not (fits and _fits(copy.execute, "VACUUM")):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         copy.close()
+
+
+def _fits(work: Callable[..., object], argument: object) -> bool:
+    """Do it; whether the disk of the copy had room. That disk may be another than the database's."""
+    try:
+        work(argument)
+    except sqlite3.OperationalError as error:
+        if "full" not in str(error):
+            raise
+        return False
+    return True
 
 
 def change_paths(connection: sqlite3.Connection, change: Callable[[str], str]) -> None:

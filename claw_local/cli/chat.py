@@ -64,6 +64,18 @@ def _serve(
 ) -> None:
     from claw_app.web import serve
 
+    if chat_id is not None or workspace is not None:
+        from ..assistant import Assistant
+
+        # Said here, not in a page that then stays empty.
+        assistant = Assistant.open()
+        try:
+            if chat_id is not None:
+                assistant.chat(chat_id)
+            if workspace is not None:
+                assistant.tools.checked(workspace)
+        finally:
+            assistant.close()
     arguments = [*(["--debug"] if debug else []), "chat"]
     if chat_id is not None:
         arguments += ["--chat", str(chat_id)]

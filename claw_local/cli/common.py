@@ -21,11 +21,14 @@ JSON_OPTION = typer.Option(False, "--json", help="Print one JSON object instead 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters, and those that turn the direction of the text around them, so that it reads as another."""
 
+_NEVER_RAW = re.compile(f"{_STEERING.pattern[:-1]}\ud800-\udfff]")
+
 
 def print_json(value: Any) -> None:
-    text = json.dumps(plain(value), ensure_ascii=False, indent=2)
-    # JSON lets these characters stand raw; a terminal would act on them.
-    typer.echo(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    text = json.dumps(plain(value), ensure_ascii=not encoding.lower().startswith("utf"), indent=2)
+    # JSON lets these characters stand raw; a terminal would act on them, and no encoding takes half of one.
+    typer.echo(_NEVER_RAW.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def plain(value: Any) -> Any:
@@ -79,7 +82,7 @@ def print_table(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -
 
     cells = [[" ".join(harmless(text).split()) for text in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    room = shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else 0
     for row in cells:
         parts = []
         for place, text in enumerate(row[:-1]):

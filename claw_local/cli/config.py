@@ -45,7 +45,7 @@ def show_all(
         print_json({"settings": settings})
     elif not settings:
         typer.echo("Every setting is at its default.")
-    elif not sys.stdout.isatty():
+    elif sys.stdout is None or not sys.stdout.isatty():
         print_table([_row(setting) for setting in settings])
     else:
         _print_for_people(settings)
@@ -119,6 +119,8 @@ def edit() -> None:
                     typer.echo("Nothing was changed.")
                     return
                 settings_file.write_text(paths, text)
+            except FileNotFoundError as error:
+                raise SettingsError("The editor left no file. Nothing was changed.") from error
             except (SettingsError, UnicodeDecodeError) as error:
                 said = str(error) if isinstance(error, SettingsError) else "This is not UTF-8 text."
                 if not sys.stdin.isatty():
@@ -136,7 +138,10 @@ def editor_command() -> list[str]:
     for variable in ("VISUAL", "EDITOR"):
         named = os.environ.get(variable, "").strip()
         if named:
-            return shlex.split(named, posix=os.name != "nt")
+            try:
+                return shlex.split(named, posix=os.name != "nt")
+            except ValueError as error:
+                raise UsageError(f"${variable} cannot be read as a command: {error}. Set it to your editor.") from error
     for program in ("notepad",) if os.name == "nt" else ("nano", "vi"):
         if shutil.which(program):
             return [program]

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from ..errors import UsageError
+from ..errors import HistoryError, UsageError
 from .common import JSON_OPTION, harmless, plain, print_json, short
 from .complete import chat_ids
 from .progress import importing
@@ -133,7 +133,7 @@ def export(
         if os.path.isdir(out):
             raise UsageError(f"{out} is a folder. Give --out the name of a file in it.")
     with Assistant.open() as assistant:
-        ids = assistant.history.all_ids() if everything else [assistant.chat(chat).id for chat in chats or []]
+        ids = assistant.history.all_ids() if everything else [assistant.chat(c).id for c in dict.fromkeys(chats or [])]
         pieces = assistant.history.json_pieces(ids) if form is Format.json else _markdown(assistant, ids)
         if out is None:
             _print(pieces)
@@ -143,7 +143,7 @@ def export(
                 raise UsageError(f"{out} exists. Choose another --out, or add --force to write over it.")
             write_pieces(out, (piece.encode() for piece in pieces))
         except OSError as error:
-            raise UsageError(f"{out} cannot be written ({error.strerror or error}). Choose another --out.") from error
+            raise HistoryError(f"{out} cannot be written ({error.strerror or error}). Choose another --out.") from error
     typer.echo(f"Written: {len(ids)} {'chat' if len(ids) == 1 else 'chats'} to {harmless(str(out))}", err=True)
 
 

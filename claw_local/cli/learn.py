@@ -153,7 +153,7 @@ def likes(
 def log(
     run: int | None = typer.Argument(None, help="A run's id: print its log.", autocompletion=complete.run_ids),
     lines: int = typer.Option(40, "--lines", "-n", min=1, help="How much of its end."),
-    limit: int = typer.Option(50, "--limit", min=1, help="How many runs to list."),
+    limit: int = typer.Option(50, "--limit", min=1, max=1_000_000, help="How many runs to list."),
     json_output: bool = JSON_OPTION,
 ) -> None:
     """List the learning runs, newest first, or print the end of one run's log."""

@@ -32,6 +32,8 @@ from . import (
 from .common import harmless
 from .uninstall import uninstall
 
+FULL = "The answer could not be written: the disk is full. Free some space."
+
 
 class Commands(TyperGroup):
     """The command group that turns every error into a sentence and an exit status."""
@@ -53,8 +55,14 @@ class Commands(TyperGroup):
             # What the parser has to say about wrong use is its own to print.
             if ctx.params.get("debug") or hasattr(error, "show"):
                 raise
+            if isinstance(error, RuntimeError) and "home directory" in str(error):
+                typer.echo("A path begins with a ~ and a name that nobody here has. Write the folder out.", err=True)
+                raise typer.Exit(2) from error
+            if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+                typer.echo("A name is longer than a file's can be. Give a shorter one.", err=True)
+                raise typer.Exit(2) from error
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                typer.echo("The answer could not be written: the disk is full. Free some space.", err=True)
+                typer.echo(FULL, err=True)
                 raise typer.Exit(1) from error
             typer.echo(
                 f"Something unexpected went wrong: {error!r}. `claw-local doctor` checks the set-up; "
@@ -119,4 +127,9 @@ def run(arguments: Sequence[str]) -> int:
         app(list(arguments), prog_name="claw-local")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except OSError as error:  # Help could not be written.
+        if "--debug" in arguments:
+            raise
+        typer.echo(FULL if error.errno == errno.ENOSPC else f"Nothing could be written: {error.strerror}.", err=True)
+        return 1
     return 0

@@ -232,7 +232,7 @@ class Talk:
             _say(_("There are no chats yet."))
 
     def _open(self, words: str) -> None:
-        if not words.isdecimal():
+        if not words.isdecimal() or len(words) > 18:
             raise UsageError(_("Say which chat: /open 3. /chats lists them."))
         self._chat_id = self._assistant.chat(int(words)).id
         self._read_out(self._chat_id)

@@ -45,7 +45,7 @@ def show_all(
 @app.command()
 def log(
     chat: int | None = typer.Option(None, "--chat", help="Of this chat alone.", autocompletion=complete.chat_ids),
-    limit: int = typer.Option(50, "--limit", min=1, help="How many, the newest first."),
+    limit: int = typer.Option(50, "--limit", min=1, max=1_000_000, help="How many, the newest first."),
     json_output: bool = JSON_OPTION,
 ) -> None:
     """List what was called, who allowed it, and what came of it; newest first."""

@@ -17,6 +17,9 @@ from .template import ChatTemplate, TemplateError
 _DROP_BLOCK = 4
 """Turns are left out in blocks of a quarter of the room, so that the prompt's beginning stays the same for several
 turns and its KV cache can be kept."""
+_LONGEST_TOKEN = 256
+"""Characters. What has more of these for each token there is room for is not cut into tokens first: that takes minutes,
+and cannot be stopped."""
 
 
 class Tokens(Protocol):
@@ -75,6 +78,11 @@ class PromptRenderer:
         """
         if not messages:
             raise EngineError("There is nothing to answer: the chat has no messages. Write one first.")
+        if len(messages[-1].content) > _LONGEST_TOKEN * room:
+            raise EngineError(
+                f"The last message is too long: it has {len(messages[-1].content):,} characters, and there is room for "
+                f"{room} tokens. Shorten it, or set a larger model.context."
+            )
         self._tools = [self._harmless(tool) for tool in tools]
         ids = self._ids(messages)
         if len(ids) <= room:

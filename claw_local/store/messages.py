@@ -66,7 +66,9 @@ class Messages:
         }
         with self._database.write() as db:
             identity = int(str(db.table("messages").insert(row).last_pk))
-            head = {"head_id": identity} if make_head and turn_type != "side" else {}
+            head: dict[str, Any] = {"head_id": identity} if make_head and turn_type != "side" else {}
+            if role == "user" and turn_type == "main":
+                head["deleted_at"] = ""  # Whoever goes on in a chat that was deleted in another window wants it back.
             db.table("chats").update(chat_id, {**head, "updated_at": moment})
             self._index(db, identity)
         return identity

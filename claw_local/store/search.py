@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .database import Database
 
 _QUICKLY_SQUEEZED = 20_000
+_LATEST = (1 << 43) - 2
+"""Milliseconds: the year 2248. A later time, as damaged exports have one, would make a key too large for SQLite."""
 
 _FIND = """
     select search_docs.chat_id, search_docs.message_id from search
@@ -190,6 +192,6 @@ def _match(terms: list[Term], *, first_open: int) -> str:
 
 def _milliseconds(created_at: str) -> int:
     try:
-        return max(0, int(datetime.fromisoformat(created_at).timestamp() * 1000))
-    except ValueError:
+        return min(max(0, int(datetime.fromisoformat(created_at).timestamp() * 1000)), _LATEST)
+    except (ValueError, OverflowError):
         return 0

@@ -248,7 +248,7 @@ class Opened:
         return self.store.signals.of(message_ids)
 
     def rename_chat(self, chat_id: int, title: str) -> Chat:
-        return self.store.chats.update(chat_id, title=clean(title))
+        return self.store.chats.update(chat_id, touch=False, title=clean(title))
 
     def delete_chat(self, chat_id: int) -> None:
         self.store.chats.delete(chat_id)

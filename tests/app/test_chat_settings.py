@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from textual.widgets import Input, Select, Switch, TextArea
+from textual.widgets._select import SelectCurrent
 
 from claw_app.app import ClawApp
 from claw_app.screens.chat_settings import FIELDS, ChatSettings, allowed, number
@@ -87,6 +88,17 @@ async def test_a_value_out_of_range_is_said_at_once_and_not_taken(app: ClawApp, 
         assert scripted.chat(chat.id).sampling == {}
         await pilot.press("backspace", "1", "ctrl+s")
         await until(pilot, lambda: scripted.chat(chat.id).sampling == {"temperature": 1.0})
+
+
+async def test_a_model_may_call_itself_what_it_likes(app: ClawApp, scripted: Any, until: Until) -> None:
+    chat = scripted.new_chat(title="eggs")
+    scripted.store.chats.update(chat.id, model="openai:[/b] [red]m")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await app.main.go_to(chat.id)
+        await open_settings(pilot, app, until)
+        shown = app.screen.query_one(SelectCurrent).query_one("#label")
+        await until(pilot, lambda: str(shown.render()) == "openai:[/b] [red]m")
 
 
 async def test_esc_changes_nothing(app: ClawApp, scripted: Any, until: Until) -> None:

@@ -8,6 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from textual.command import CommandList, CommandPalette
+from textual.widgets import Static
+
 from claw_app.app import ClawApp
 from claw_app.commands import COMMANDS, key_names
 from claw_app.screens.ask import AskLine
@@ -169,6 +172,11 @@ async def test_chats_are_written_to_a_file_which_is_never_replaced_unasked(
         field.value = str(tmp_path / "nowhere" / "x.md")
         await pilot.press("enter")
         await until(pilot, lambda: "There is no folder" in str(app.screen.query_one("#export-problem").render()))
+        for nowhere in ("x" * 300, "~nobody-has-this-name/x.md"):
+            app.screen.query_one("#export-problem", Static).update("")
+            field.value = nowhere
+            await pilot.press("enter")
+            await until(pilot, lambda: "could not be written" in str(app.screen.query_one("#export-problem").render()))
         app.screen.query_one("RadioSet").query("RadioButton").last().value = True
         await pilot.pause()
         field.value = str(tmp_path)
@@ -327,6 +335,18 @@ async def test_the_palette_offers_every_command_and_every_chat(app: ClawApp, scr
         offered = [command.title for command in app.get_system_commands(app.screen)]
         assert {command.title for command in COMMANDS} <= set(offered)
         assert "Open: about eggs" in offered
+
+
+async def test_the_palette_takes_a_title_as_it_was_said(app: ClawApp, scripted: Any, until: Until) -> None:
+    scripted.new_chat(title="what is [/b] in [bold]BBCode[/bold]")
+    async with app.run_test() as pilot:
+        await until(pilot, app.main.chats.titles)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        await pilot.press(*"open")
+        listed = app.screen.query_one(CommandList)
+        await until(pilot, lambda: any("what is" in str(option.prompt) for option in listed.options))
+        assert any("what is [/b] in [bold]BBCode[/bold]" in str(option.prompt) for option in listed.options)
 
 
 async def test_every_command_has_its_action(app: ClawApp) -> None:

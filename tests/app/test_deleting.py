@@ -84,6 +84,19 @@ async def test_deleted_chats_are_removed_for_good_when_the_person_leaves(
         scripted.store.chats.get(chat_id)
 
 
+async def test_a_chat_that_another_window_goes_on_with_stays(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        chat_id = app.main.chat_id
+        await pilot.press("f8")
+        await until(pilot, lambda: undo_line(app))
+        scripted.ask("are you there?", chat=chat_id)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: not app.is_running or app._exit)
+    assert [chat.id for chat in scripted.chats()] == [chat_id]
+    assert len(scripted.messages(chat_id)) == 4
+
+
 async def test_what_a_killed_app_had_deleted_is_removed_a_day_later(app: ClawApp, scripted: Any, until: Until) -> None:
     old, fresh = scripted.new_chat(title="old"), scripted.new_chat(title="fresh")
     scripted.history.delete(fresh.id)

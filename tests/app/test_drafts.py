@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Question
 from claw_local.assistant import Assistant
-from claw_local.errors import EngineError
+from claw_local.errors import EngineError, StoreError
 from claw_local.settings import Settings
+from tests.app.driving import said
 
 Until = Callable[..., Any]
 
@@ -113,3 +116,21 @@ async def test_a_chat_with_a_draft_has_a_mark_in_the_list(app: ClawApp, scripted
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, app.main.chats.titles)
         assert "✎ eggs" in [str(option.prompt) for option in app.main.chats.options]
+
+
+async def test_a_draft_that_cannot_be_kept_is_said_and_tried_again(
+    app: ClawApp, scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        with monkeypatch.context() as full:
+            full.setattr(scripted.history, "set_draft", _refuse)
+            await pilot.press(*"kept")
+            await until(pilot, lambda: "The disk is full" in said(app))
+        assert app.main.composer.text == "kept"
+        await pilot.press("!", "backspace")
+        await until(pilot, lambda: scripted.history.draft(None) == "kept", 2)
+
+
+def _refuse(*_: object) -> None:
+    raise StoreError("The disk is full: nothing could be written.")

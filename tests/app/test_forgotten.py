@@ -8,10 +8,12 @@ import pytest
 
 from claw_app.app import ClawApp
 from claw_app.screens import chat as chat_screen
+from claw_local.errors import StoreError
 from claw_local.forgetting import Forgetting, Request
 from claw_local.store import Store
 
 from .conftest import ScriptedAssistant
+from .driving import said
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +38,21 @@ async def test_a_chat_that_is_forgotten_elsewhere_leaves_the_screen(
         assert screen.forgotten == 1
         await screen.open_chat(other)
         await until(pilot, lambda: screen.transcript.query("Bubble"))
+
+
+async def test_a_store_that_cannot_be_read_is_said_once_and_ends_nothing(
+    app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app.run_test() as pilot:
+        screen = app.main
+        await until(pilot, lambda: screen.forgotten == 0)
+        asked: list[int] = []
+
+        def refuse(_: object) -> int:
+            asked.append(1)
+            raise StoreError("It has been locked by another program for 30 s.")
+
+        monkeypatch.setattr(Forgetting, "count", refuse)
+        await until(pilot, lambda: len(asked) > 3)
+        assert app.is_running
+        assert said(app).count("locked by another") == 1

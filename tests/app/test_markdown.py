@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from claw_app.markdown import Document
+from claw_app.markdown import Document, _fit
 
 TEXT = """# Title
 
@@ -108,3 +108,8 @@ def test_blocks_of_code_are_numbered_through() -> None:
 
 def test_nothing_gives_no_lines() -> None:
     assert lines("") == lines("\n\n") == []
+
+
+def test_a_table_as_wide_as_a_message_is_narrowed_at_once() -> None:
+    assert _fit([10**6, 3] * 20, 78) == [2] * 40
+    assert _fit([10**6, 3], 78) == [72, 3]

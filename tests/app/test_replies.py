@@ -189,3 +189,19 @@ async def test_asking_again_from_a_reply_stays_among_the_messages(app: ClawApp, 
         await pilot.press("left")
         await until(pilot, lambda: "1/2" in foot(app.main.transcript.replies()[0]))
         assert app.main.composer.text == ""
+
+
+async def test_what_was_written_in_place_of_a_message_that_is_out_of_sight_is_not_lost(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        app.main.action_edit()
+        await until(pilot, lambda: app.main.query(Editor))
+        app.main.query_one(Editor).text = "as I want it"
+        app.main.composer.text = "begun"
+        await app.main.transcript.query("Question, Bubble").remove()
+        app.main.query_one(Editor).focus()
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.main.composer.text == "begun\nas I want it")
+        assert len(scripted.messages(app.main.chat_id)) == 2

@@ -46,6 +46,14 @@ async def test_a_message_sent_while_the_model_loads_is_shown_at_once_and_answere
         assert app.main.composer.text == "typed meanwhile"
 
 
+async def test_once_the_model_has_loaded_the_first_reply_waits_for_its_reading_only(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        assert app.main._waiting_words() == "reading"
+
+
 async def test_what_streams_is_what_is_stored_and_what_is_drawn(app: ClawApp, scripted: Any, until: Until) -> None:
     scripted.engine.script = ["# Ti", "tle\n", "\n- o", "ne\n- tw", "o\n\n```py\nx = ", "1\n```\n"]
     scripted.engine.pause_s = 0.05

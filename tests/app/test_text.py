@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw_app.text import Cleaner, clean, day_name, excerpt, one_line
+from claw_app.text import Cleaner, clean, day_name, excerpt, local_time, one_line
 
 NASTY = [
     "a\x1b[31mred\x1b[0mb",
@@ -79,3 +80,19 @@ def test_chats_are_grouped_by_the_local_day() -> None:
     assert day_name("2026-01-21T12:00:00Z", today) == "21 January"
     assert day_name("2025-01-01T12:00:00Z", today) == "1 January 2025"
     assert day_name("not a time", today) == "Earlier"
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone of a process can be set on POSIX only")
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_the_first_and_the_last_day_there_are_can_be_shown_everywhere(
+    zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for stamp in ("0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"):
+            assert local_time(stamp).tzinfo is not None
+            assert day_name(stamp, date(2026, 11, 30)) in ("Earlier", "Today")
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -19,9 +19,12 @@ from textual import events
 from textual._cells import cell_len
 
 from claw_app.app import ClawApp
-from claw_app.screens.typing import editor_command
+from claw_app.screens.typing import editor_command, run_editor
 from claw_local.errors import UsageError
+from claw_local.history import History
+from claw_local.paths import locate
 from claw_local.signals.attached import own_words
+from claw_local.store import Store
 
 Until = Callable[..., Any]
 
@@ -214,6 +217,12 @@ async def test_without_a_terminal_the_editor_is_refused_and_the_text_stays(app: 
         assert app.main.composer.text == "kept"
 
 
+def test_ctrl_c_while_the_editor_is_open_ends_the_editor_alone() -> None:
+    both = "import os, signal; [os.kill(one, signal.SIGINT) for one in (os.getppid(), os.getpid())]"
+    assert run_editor([sys.executable, "-c", both]) != 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path: Path) -> None:
     editor = tmp_path / "editor.py"
     editor.write_text(
@@ -256,6 +265,49 @@ def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path:
         os.waitpid(pid, 0)
         os.close(terminal)
     assert not list(Path(tempfile.gettempdir()).glob("claw-local-*/message.md"))
+
+
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGHUP", "terminal closed"])
+def test_ended_from_outside_it_keeps_the_draft_and_gives_the_terminal_back(tmp_path: Path, end: str) -> None:
+    home = tmp_path / "home"
+    environment = {**os.environ, "CLAW_LOCAL_HOME": str(home), "TERM": "xterm-256color"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "claw_local", "chat"], environment)
+    screen = b""
+
+    def read_until(words: bytes) -> None:
+        nonlocal screen
+        limit = time.monotonic() + 60
+        while words not in screen and words not in _ESCAPES.sub(b"", screen):
+            assert time.monotonic() < limit, screen[-2000:]
+            if select.select([terminal], [], [], 0.05)[0]:
+                screen += os.read(terminal, 65536)
+
+    try:
+        read_until(b"no corrections waiting")
+        os.write(terminal, b"half a thought")
+        read_until(b"thought")
+        if end == "terminal closed":
+            os.close(terminal)
+        else:
+            os.kill(pid, getattr(signal, end))
+            read_until(b"\x1b[?1049l")
+        limit = time.monotonic() + 20
+        while os.waitpid(pid, os.WNOHANG)[0] == 0:
+            assert time.monotonic() < limit, "it does not end"
+            time.sleep(0.05)
+        pid = 0
+    finally:
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        if end != "terminal closed":
+            os.close(terminal)
+    store = Store(locate(home))
+    assert History(store).draft(None) == "half a thought"
+    store.close()
 
 
 async def test_ctrl_k_on_nothing_cuts_nothing(app: ClawApp) -> None:

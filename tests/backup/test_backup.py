@@ -14,12 +14,14 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from claw_local.adapters.registry import file_sha256, verify
-from claw_local.backup import Backup, look, restore, restoring, write_backup
+from claw_local.backup import Backup, look, restore, restoring, tables, write_backup
 from claw_local.backup.manifest import MANIFEST
 from claw_local.cli.main import app
 from claw_local.errors import BackupError, UsageError
@@ -416,6 +418,22 @@ def test_threads_may_go_on_reading_while_it_restores(backed: tuple[Store, Backup
     stop.set()
     reader.join()
     assert errors == []
+
+
+def test_where_there_is_no_room_for_the_backup_its_own_disk_is_named(
+    backed: tuple[Store, Backup], home: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def small(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.execute("pragma max_page_count = 1")
+        return connection
+
+    monkeypatch.setattr(tables, "sqlite3", SimpleNamespace(connect=small, OperationalError=sqlite3.OperationalError))
+    with pytest.raises(BackupError, match=r"written to .*another\.backup"):
+        write_backup(backed[0], home, tmp_path / "another.backup")
+    assert not (tmp_path / "another.backup").exists()
 
 
 def test_commands_ask_refuse_and_print_json(backed: tuple[Store, Backup], home: Paths, tmp_path: Path) -> None:

@@ -182,3 +182,107 @@ def test_a_home_that_nobody_has_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("CLAW_LOCAL_HOME", "~nobody-of-that-name/x")
     with pytest.raises(StoreError, match="CLAW_LOCAL_HOME"):
         locate()
+
+
+def run(home: Paths, *arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env={**environment(home), **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_letters_that_the_encoding_of_the_output_lacks_end_no_command(home: Paths) -> None:
+    store = Store(home)
+    chat = store.chats.create(title="Drachen \N{KITE} steigen… ä")
+    shown = run(home, "history", "list", PYTHONIOENCODING="latin-1")
+    assert shown.returncode == 0, shown.stderr
+    assert "Drachen ? steigen? ä" in shown.stdout.decode("latin-1")
+    listed = run(home, "history", "list", "--json", PYTHONIOENCODING="latin-1")
+    assert json.loads(listed.stdout.decode("latin-1"))["chats"][0]["title"] == chat.title
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no file can have such a name")
+def test_a_path_that_is_no_text_is_shown_somehow(tmp_path: Path) -> None:
+    home = locate(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    done = run(home, "config", "path", PYTHONIOENCODING="utf-8:strict")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"caf\\udce9" in done.stdout
+    assert "caf\udce9" in json.loads(run(home, "config", "path", "--json").stdout)["path"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are closed by a POSIX shell")
+@pytest.mark.parametrize("arguments", [("history", "delete", "1"), ("chat",)])
+def test_a_closed_input_is_one_from_which_nothing_comes(home: Paths, arguments: tuple[str, ...]) -> None:
+    Store(home).chats.create(title="kept")
+    closed = ["bash", "-c", 'exec "$@" <&-', "bash", *COMMAND, *arguments]
+    done = subprocess.run(closed, env=environment(home), capture_output=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr and b"unexpected" not in done.stderr
+    assert Store(home).chats.list()
+
+
+@pytest.mark.parametrize("arguments", [("backup",), ("history", "import"), ("history", "export", "1", "--out")])
+def test_a_person_whom_nobody_knows_has_no_folder(home: Paths, arguments: tuple[str, ...]) -> None:
+    Store(home).chats.create(title="kept")
+    done = run(home, *arguments, "~nobody-of-that-name/x")
+    assert done.returncode == 2
+    assert b"a name that nobody here has" in done.stderr
+
+
+def test_an_editor_that_cannot_be_read_as_a_command_is_named(home: Paths) -> None:
+    done = run(home, "config", "edit", EDITOR="vi 'unclosed", VISUAL="")
+    assert done.returncode == 2
+    assert b"$EDITOR cannot be read as a command" in done.stderr
+
+
+def test_an_editor_that_takes_the_file_away_changes_nothing(home: Paths) -> None:
+    done = run(home, "config", "edit", EDITOR="rm", VISUAL="")
+    assert done.returncode != 0
+    assert b"Nothing was changed" in done.stderr and b"unexpected" not in done.stderr
+
+
+def test_a_chat_in_which_something_is_said_is_not_deleted_any_more(home: Paths) -> None:
+    store = Store(home)
+    chat = store.chats.create(title="kept")
+    answered(store, chat.id, "one")
+    store.chats.update(chat.id, deleted_at="2026-01-01T00:00:00.000000+00:00")
+    store.messages.add(chat.id, "assistant", "a title", parent_id=None, turn_type="side")
+    assert not store.chats.list(), "what the assistant does by itself brings nothing back"
+    answered(store, chat.id, "two, from another window")
+    assert [c.id for c in store.chats.list()] == [chat.id]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_a_full_disk_is_said_in_a_sentence_by_what_is_no_command_too(home: Paths, argument: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, argument], env=environment(home), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.returncode == 1
+    assert b"could not be written" in done.stderr and b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("models", "show"), ("backup",)])
+def test_a_name_longer_than_a_file_can_have_is_said(home: Paths, arguments: tuple[str, ...]) -> None:
+    done = run(home, *arguments, "x" * 300)
+    assert done.returncode == 2
+    assert b"Give a shorter one" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_what_cannot_be_written_is_no_wrong_use(home: Paths) -> None:
+    Store(home).chats.create(title="kept")
+    assert run(home, "history", "export", "1", "--out", "/dev/full").returncode == 1
+    assert run(home, "learn", "log", "--limit", "9" * 20).returncode == 2
+
+
+def test_a_page_is_not_served_for_what_is_not_there(home: Paths, tmp_path: Path) -> None:
+    chat = run(home, "chat", "--web", "--chat", "99")
+    assert chat.returncode == 1 and b"There is no chat 99" in chat.stderr
+    folder = run(home, "chat", "--web", "--workspace", str(tmp_path / "none"))
+    assert folder.returncode == 2 and b"There is no folder" in folder.stderr

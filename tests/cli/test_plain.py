@@ -52,6 +52,7 @@ def test_a_conversation_with_an_answer_marks_a_hint_and_a_correction(home: Paths
         "//slashes",
         "/chats",
         "/nonsense",
+        f"/open {'9' * 5000}",
         "/quit",
         "never said",
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from claw_local.engine.base import Message
@@ -104,6 +106,12 @@ def test_a_last_message_that_cannot_fit_is_refused(engine: LlamaCppEngine) -> No
         engine.render([*chat("a", "b"), Message("user", "word " * 3000)])
     with pytest.raises(EngineError, match="no messages"):
         engine.render([])
+
+
+def test_a_last_message_of_megabytes_is_refused_before_it_is_cut_into_tokens() -> None:
+    without_tokens = PromptRenderer(ChatTemplate(CHATML, bos="", eos=""), cast(Any, None))
+    with pytest.raises(EngineError, match="too long: it has 3,000 characters"):
+        without_tokens.render([Message("user", "x" * 3000)], 10)
 
 
 def test_a_large_reserve_leaves_half_of_the_context(engine: LlamaCppEngine) -> None:

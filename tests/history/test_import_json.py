@@ -16,6 +16,7 @@ from claw_local.history import History, Progress
 from claw_local.paths import locate
 from claw_local.signals.turns import pair
 from claw_local.store import Store
+from claw_local.talking.drawing import checked
 
 from .conftest import ChatGPT, shown
 
@@ -295,6 +296,48 @@ def test_what_cannot_be_read_is_said_and_nothing_is_written(
     with pytest.raises(HistoryError, match=said):
         history.import_file(file)
     assert store.database.db.table("chats").count == 0
+
+
+def test_a_sampling_that_cannot_be_is_left_out_and_the_chat_answers(
+    store: Store, history: History, tmp_path: Path
+) -> None:
+    said = {"origin_id": "a", "messages": [{"key": "q", "role": "user", "content": "hi"}]}
+    wrong = {"temperature": "hot", "max_tokens": -5, "top_p": [1], "stop": 5, "seed": True, "min_k": 3}
+    right = {"top_k": 7, "repeat_penalty": 1.5, "stop": ["END"], "seed": 4}
+    given = {**wrong, **right, "stop": ["END", "\0"]}
+    history.import_file(write(tmp_path / "own.json", {"chats": [{**said, "sampling": given}]}))
+    assert checked(store.chats.list()[0].sampling) == right
+
+
+def test_times_that_no_clock_will_see_stop_nothing(store: Store, history: History, tmp_path: Path) -> None:
+    odd = {"create_time": 9e9, "update_time": 253402300799}
+    report = history.import_file(
+        write(tmp_path / "x.json", [kites().export(), {**kites().export(), "conversation_id": "b", **odd}])
+    )
+    assert report.chats == 2
+
+
+def test_of_two_messages_with_one_name_both_are_kept(store: Store, history: History, tmp_path: Path) -> None:
+    own = [
+        {"key": "a", "role": "user", "content": "one"},
+        {"key": "a", "role": "assistant", "content": "two"},
+        {"role": "user", "content": "three"},
+        {"role": "user", "content": "four"},
+    ]
+    claude = [{"uuid": "u", "sender": "human", "text": "one"}, {"uuid": "u", "sender": "assistant", "text": "two"}]
+    file = write(
+        tmp_path / "x.json", {"chats": [{"origin_id": "o", "messages": own}, {"uuid": "c", "chat_messages": claude}]}
+    )
+    assert history.import_file(file).messages == 6
+    assert sorted(m.content for chat in store.chats.list() for m in store.trees.messages(chat.id)) == [
+        "four",
+        "one",
+        "one",
+        "three",
+        "two",
+        "two",
+    ]
+    assert history.import_file(file).messages == 0
 
 
 def test_damage_in_the_middle_leaves_whole_chats_and_says_so(store: Store, history: History, tmp_path: Path) -> None:

@@ -45,6 +45,17 @@ def test_built_afresh_the_index_finds_the_same(home: Paths) -> None:
     assert len(before) == 2
 
 
+def test_a_moment_that_no_clock_will_see_is_found_too(home: Paths) -> None:
+    store = Store(home)
+    chat = store.chats.create()
+    with store.database.write() as db:
+        for number, moment in enumerate(
+            ("0001-01-01T00:00:00+00:00", "2255-03-14T16:00:00+00:00", "9999-12-31T23:59:59+00:00")
+        ):
+            index.add(db, chat.id, number + 1, "kites", moment)
+    assert store.search.find("kites", limit=5) == [Hit(chat.id, 3), Hit(chat.id, 2), Hit(chat.id, 1)]
+
+
 def test_messages_of_one_moment_are_all_found(home: Paths) -> None:
     store = Store(home)
     chat = store.chats.create()

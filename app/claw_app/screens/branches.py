@@ -199,6 +199,9 @@ class BranchActions(Screen[None]):
         text = event.text.strip()
         message = await self._close_editor(event.editor)
         if message is None:
+            # So much was said meanwhile that the message is not drawn any more: nothing is changed, or lost.
+            typed = self.composer.draft
+            self.composer.restore(f"{typed}\n{text}" if typed.strip() else text)
             return
         if not text or text == message.raw.strip():
             message.focus()

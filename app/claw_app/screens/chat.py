@@ -182,7 +182,7 @@ class ChatScreen(
             self.status.model, self.status.trouble = _("no model"), True
             await self.transcript.note(self.claw.sentence(error), error=True)
             return
-        self.status.model = info.name
+        self.status.model, self.claw.loaded = info.name, True
         await self.refresh_status()
         await self.claw.background.slow(self.claw.watch_over.begin, home)
 

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid, Horizontal, Vertical
 from textual.content import Content
+from textual.markup import escape
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static, Switch, TextArea
 
@@ -121,7 +122,7 @@ class ChatSettings(ModalScreen["Choices | None"]):
         """(what is shown, what is chosen) of each model to choose from, the one in use now among them."""
         yield _("As the settings say"), ""
         if self._now.model and self._now.model not in (value for __, value in found):
-            yield one_line(self._now.model), self._now.model
+            yield escape(one_line(self._now.model)), self._now.model
         yield from found
 
     async def _find_models(self) -> None:
@@ -217,4 +218,5 @@ def allowed(name: str) -> str:
 
 def _described(model: Any) -> str:
     size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
-    return one_line(" · ".join(part for part in (model.name, model.quantisation, size, model.source) if part))
+    # The list reads markup; a name is what a file says of itself.
+    return escape(one_line(" · ".join(part for part in (model.name, model.quantisation, size, model.source) if part)))

@@ -20,6 +20,8 @@ from ..widgets.undo_line import UndoLine
 from .ask import AskLine
 
 if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
+
     from ..app import ClawApp
     from ..talk import LiveReply
     from ..widgets.composer import Composer
@@ -247,7 +249,7 @@ class ChatActions(Screen[None]):
         gone, self.deleted = self.deleted, []
         if home is not None:
             for chat_id, __ in gone:
-                await self.claw.quick(home.history.delete_for_good, chat_id)
+                await self.claw.quick(_purge, home, chat_id)
 
     # Settings
 
@@ -276,3 +278,9 @@ class ChatActions(Screen[None]):
             return
         await self.refresh_chats()
         self.claw.say(_("Kept; it holds from your next message on."))
+
+
+def _purge(assistant: Assistant, chat_id: int) -> None:
+    """Remove a chat for good, unless it was brought back in another window."""
+    if assistant.chat(chat_id).deleted_at:
+        assistant.history.delete_for_good(chat_id)

@@ -10,6 +10,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import TextArea
 
+from claw_local.errors import ClawError
+
 if TYPE_CHECKING:
     from ..app import ClawApp
     from ..talk import LiveReply
@@ -52,7 +54,19 @@ class Drafts(Screen[None]):
         else:
             self._draft_since = now
         left = self._draft_since + LONGEST_S - now
-        self._draft_timer = self.set_timer(max(0.01, min(PAUSE_S, left)), self.keep_draft)
+        self._draft_timer = self.set_timer(max(0.01, min(PAUSE_S, left)), self._keep_in_pause)
+
+    async def _keep_in_pause(self) -> None:
+        """A draft that cannot be kept is tried again at the next pause: it still stands in the field."""
+        chat_id, before = self._draft_chat, self._draft_kept
+        try:
+            kept = self.keep_draft()
+            if kept is not None:
+                await kept
+        except ClawError as error:
+            if self._draft_chat == chat_id:
+                self._draft_kept = before
+            self.claw.fail(error)
 
     def keep_draft(self) -> Any:
         """Keep what stands in the field. What is being sent is kept until it is stored as a message.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
@@ -97,13 +98,20 @@ class Export(ModalScreen["str | None"]):
         """Write it, unless something stands in the way."""
         if self._writing:
             return
-        path = Path(self.query_one(Input).value.strip()).expanduser().absolute()
-        if path.is_dir():
-            path = path / self._suggestion().name
-            self.query_one(Input).value = str(path)
-        if not path.parent.is_dir():
+        typed = self.query_one(Input).value.strip()
+        try:
+            path = Path(typed).expanduser().absolute()
+            if path.is_dir():
+                path = path / self._suggestion().name
+                self.query_one(Input).value = str(path)
+            there, folder = path.exists(), path.parent.is_dir()
+        except (OSError, RuntimeError) as error:  # A name too long, a folder one may not look into, a ~nobody.
+            why = getattr(error, "strerror", None) or error
+            self._say(_("{path} could not be written ({said}). Choose another place.", path=typed, said=why))
+            return
+        if not folder:
             self._say(_("There is no folder {parent}. Make it first, or choose another one.", parent=path.parent))
-        elif path.exists() and self._replace != path:
+        elif there and self._replace != path:
             self._replace = path
             self._say(_("{name} is there already. Enter once more replaces it.", name=path.name))
         else:
@@ -152,4 +160,6 @@ def documents() -> Path:
     import platformdirs
 
     folder = platformdirs.user_documents_path()
-    return folder if folder.is_dir() else Path.cwd()
+    with suppress(OSError):  # The folder one is in may be gone.
+        return folder if folder.is_dir() else Path.cwd()
+    return Path.home()

@@ -10,6 +10,7 @@ from textual import on
 from textual.message import Message
 from textual.screen import Screen
 
+from claw_local.errors import ClawError
 from claw_local.language import N_, _, ngettext
 
 from ..text import one_line
@@ -56,6 +57,8 @@ class LearningActions(Screen[None]):
     leave_learning: threading.Event
     """Set to leave it, so that the next start goes on with it."""
     _asking = 0
+    _trouble = ""
+    _troubled = False
     forgotten: int | None = None
     """How often something was forgotten in this home, as far as the screen knows."""
 
@@ -68,9 +71,6 @@ class LearningActions(Screen[None]):
         self._asking += 1
         try:
             state = await self.claw.watcher.quick(assistant.learn.status)
-        except Exception as error:
-            self.claw.fail(error)
-        else:
             self._say_made_room(self.status.state, state)
             self.status.state = state
             self.query_one(LearnBar).watch_run(state.run)
@@ -79,8 +79,17 @@ class LearningActions(Screen[None]):
                 self.claw.say(state.notice, title=_("It learned something wrong"), severity="warning", timeout=15)
                 await self.claw.watcher.quick(assistant.learn.noticed)
             await self.tell_news(state)
+        except Exception as error:
+            self._say_once(error)
         finally:
             self._asking -= 1
+
+    def _say_once(self, error: Exception) -> None:
+        """It is asked again in a moment, and says the same as long as nothing is mended."""
+        self._troubled = True
+        if (words := self.claw.sentence(error)) != self._trouble:
+            self._trouble = words
+            self.claw.fail(error)
 
     def _say_made_room(self, before: LearnStatus | None, now: LearnStatus) -> None:
         # Imported here: the first paint needs none of it.
@@ -97,8 +106,14 @@ class LearningActions(Screen[None]):
     async def poll_status(self) -> None:
         """The same, unless the last question is still unanswered: other programs change these things too."""
         if not self._asking:
+            self._troubled = False
             await self.refresh_status()
-            await see_forgotten(cast("ChatScreen", self))
+            try:
+                await see_forgotten(cast("ChatScreen", self))
+            except ClawError as error:
+                self._say_once(error)
+            if not self._troubled:
+                self._trouble = ""
 
     async def action_toggle_learning(self) -> None:
         """Turn learning on or off."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -196,7 +197,7 @@ class TypingActions(Screen[None]):
         try:
             file.write_text(self.composer.text, "utf-8")
             with self.app.suspend():
-                status = subprocess.run([*command, str(file)], check=False).returncode
+                status = run_editor([*command, str(file)])
             text = clean(file.read_text("utf-8")).rstrip("\n")
         except SuspendNotSupported:
             self.claw.say(_("An editor can only be opened in a terminal."), severity="warning")
@@ -254,6 +255,15 @@ def editor_command() -> list[str]:
         if shutil.which(editor):
             return [editor]
     raise UsageError(_("No editor was found. Set $EDITOR to yours, for example: export EDITOR=nano"))
+
+
+def run_editor(command: list[str]) -> int:
+    """Wait for the editor's end. Ctrl+C meanwhile is the editor's, also where it has a window of its own."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        return subprocess.run(command, check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _meant(name: str) -> Command | None:

@@ -17,8 +17,12 @@ to another machine, what a model is trained on stays where it was written.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
+from pydantic import ValidationError
+
+from ...settings import SamplingSettings
 from ...store.records import Chat, GivenChat, MessageState, Signal, SignalSource, StoredMessage
 from ..report import BROKEN, Skips
 from .tree import Said, entries, fields, grow, key_of, latest, moment, title, words
@@ -105,7 +109,7 @@ def chat(item: dict[str, Any], skips: Skips, store_name: str) -> GivenChat:
         updated_at=moment(item.get("updated_at")) or latest(messages),
         archived=item.get("archived") is True,
         learn=item.get("learn") is not False,
-        sampling=fields(item.get("sampling")),
+        sampling=_sampling(item),
         chat_id=int(number) if mine else 0,
     )
 
@@ -124,6 +128,20 @@ def _said(message: dict[str, Any]) -> Said:
         signals=tuple(_signals(message)),
         alone=True,
     )
+
+
+def _sampling(item: dict[str, Any]) -> dict[str, Any]:
+    """Those values that can be: with another one the chat could never answer again."""
+    found: dict[str, Any] = {}
+    for name, value in fields(item.get("sampling")).items():
+        if name in SamplingSettings.model_fields:
+            with suppress(ValidationError):
+                found[name] = getattr(SamplingSettings.model_validate({name: value}), name)
+        elif name == "seed" and type(value) is int and 0 <= value < 2**32:
+            found[name] = value
+        elif name == "stop" and isinstance(value, list) and all(isinstance(text, str) and text for text in value):
+            found[name] = [kept for text in value if (kept := words(text))]
+    return found
 
 
 def _signals(message: dict[str, Any]) -> list[tuple[SignalSource, int, str]]:

@@ -37,7 +37,11 @@ def grow(entries: Iterable[Said], head: str | None, begun: str) -> tuple[tuple[G
     Several replies in a row (a tool was used between them) become one. Loops and parents that are missing do no harm.
     `begun`: the time for messages that have none.
     """
-    nodes = {entry.key: entry for entry in entries}
+    nodes: dict[str, Said] = {}
+    for entry in entries:
+        if entry.key in nodes:  # Two that have one name, or none, are two all the same.
+            entry.key = f"{entry.key} {len(nodes)}"
+        nodes[entry.key] = entry
     children: dict[str | None, list[str]] = {}
     for entry in nodes.values():
         parent = entry.parent if entry.parent in nodes and entry.parent != entry.key else None
