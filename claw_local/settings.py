@@ -171,6 +171,8 @@ class LearningSettings(Section):
     """Share of the learning rate for answers that nothing can score, which are taught by the hint alone."""
     variants: int = Field(2, ge=0)
     """Failed tasks of yours of which a run writes easier and harder variants to practise on; 0: none."""
+    everyday: int = Field(12, ge=0)
+    """Everyday questions that come with the package, practised on beside yours for wishes that hold in every chat."""
     rank: int = Field(16, ge=1, le=256)
     """LoRA rank r."""
     alpha: int = Field(32, ge=1)

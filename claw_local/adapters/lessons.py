@@ -28,7 +28,7 @@ class Lesson:
         turn: where it comes from.
         prompt_ids: [T] the prompt without hints: what the policy must do well on.
         hinted_ids: [T'] the prompt with the wishes in it: what the teacher sees; None if there are none.
-        variant: whether the question was made from the person's own, for practice: the turn's reply is no answer to it.
+        variant: whether the question is not the person's, for practice: the turn's reply is no answer to it.
     """
 
     turn: Turn

@@ -33,6 +33,7 @@ from claw_local.signals import turns
 from claw_local.store import Store
 
 from .drawn import remembering
+from .everyday import everyday
 from .judging import judging
 from .plan import Plan, make_plan, read_plan, write_plan
 from .rewards import judged
@@ -135,6 +136,8 @@ def _run(
         varied = kept_or_adapted(
             own / VARIANTS, store, engine, plan.train, rewards, plan.hints, slots(parent), settings, report
         )
+        learning = settings.learning
+        more = everyday(store, engine, plan.train, plan.hints, count=learning.everyday, seed=learning.seed)
 
         def passed(phase: str, step: int) -> None:
             store.runs.set_checkpoint(run_id, phase, step, steps)
@@ -144,7 +147,7 @@ def _run(
             settings=settings,
             engine=engine,
             plan=plan,
-            variants=varied.lessons,
+            variants=[*varied.lessons, *more],
             rewards=rewards,
             parent=parent,
             kept=own,
@@ -199,6 +202,7 @@ def _run(
                 metrics={
                     "steps": trained.history,
                     "variants": varied.counts,
+                    "everyday": len(more),
                     "gate": verdict.as_json(),
                     "hints": [asdict(hint) for hint in kept],
                     "learned_hints": [hint.hint_id for hint in kept if hint.learned],

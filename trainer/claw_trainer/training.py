@@ -52,7 +52,7 @@ class Course:
         work: where `peft/` and `adapter.gguf` are left.
         economy: how hard memory is saved.
         passed: called after each checkpoint with what comes next and the steps that are done.
-        variants: easier and harder tasks, practised beside the plan's.
+        variants: easier and harder tasks, and everyday ones, practised beside the plan's.
     """
 
     settings: Settings
