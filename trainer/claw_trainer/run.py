@@ -121,7 +121,7 @@ def _run(
     _sweep(store, paths)
     folder = Path(tempfile.mkdtemp(prefix=f"run-{run_id}-", dir=paths.adapters))
     try:
-        from .economy import Economy
+        from .economy import Economy, hold_of
         from .training import Course, train
 
         steps = settings.learning.steps
@@ -144,6 +144,8 @@ def _run(
                 store.runs.get(run_id).economy,
                 request.memory_bytes,
                 lambda level, why: store.runs.save_memory(run_id, level, why),
+                hold=hold_of(settings.learning),
+                itemsize=2 if settings.learning.precision == "bf16" else 4,
             ),
             report=report,
             passed=lambda phase, step: store.runs.set_checkpoint(run_id, phase, step, steps),

@@ -158,7 +158,12 @@ def _trainer(course: Course) -> Trainer:
     """A fresh trainer on the base, saving memory as hard as it must."""
     learning, economy = course.settings.learning, course.economy
     policy = Policy(
-        load_base(course.engine.info.path, nf4=economy.nf4),
+        load_base(
+            course.engine.info.path,
+            precision="bf16" if learning.precision == "bf16" else "fp32",
+            hold=economy.hold,
+            served=learning.as_served and economy.hold == "as-in-file",
+        ),
         rank=learning.rank,
         alpha=learning.alpha,
         seed=learning.seed,
