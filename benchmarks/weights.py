@@ -5,8 +5,8 @@
 
 `ratio_memory`: bytes of all weights held in NF4, and as in the file, over bf16's. `ratio_seconds`: a step on the same
 samples, over bf16's. With `--qwen3-4b`, a file with the tensors of Qwen3-4B as Q4_K_M is made, all zeros and taking no
-room on the disk, and one step is taken against it as in the file: `peak_gb` is the most memory that the process held, its
-mapped file included.
+room on the disk, and one step is taken against it as in the file: `peak_gb` is the most memory that the process held,
+its mapped file included.
 """
 
 from __future__ import annotations

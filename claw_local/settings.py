@@ -201,9 +201,6 @@ class LearningSettings(Section):
     precision: Literal["auto", "bf16", "as-in-file", "nf4"] = "auto"
     """How the base's weights are held while a run trains. `auto`: as 32-bit numbers where they fit, else as in the
     file, else in four bits. The others: 16-bit numbers, as in the file, or four bits, even where more would fit."""
-    as_served: bool = False
-    """Train on what llama.cpp computes on a processor, rounding included: slower, and nearest to what answers are drawn
-    from. The weights are then held as in the file."""
     seed: int = 0
     """Seed of a run's random choices."""
 

@@ -128,9 +128,7 @@ def holding_at(level: int) -> Holding:
 
 def hold_of(learning: LearningSettings) -> Holding:
     """How a person's settings ask for the base's weights to be held, if memory is enough for it."""
-    if learning.precision == "nf4":
-        return "nf4"
-    return "as-in-file" if learning.precision == "as-in-file" or learning.as_served else "dequantised"
+    return "dequantised" if learning.precision in ("auto", "bf16") else learning.precision
 
 
 class Economy:

@@ -162,7 +162,6 @@ def _trainer(course: Course) -> Trainer:
             course.engine.info.path,
             precision="bf16" if learning.precision == "bf16" else "fp32",
             hold=economy.hold,
-            served=learning.as_served and economy.hold == "as-in-file",
         ),
         rank=learning.rank,
         alpha=learning.alpha,
