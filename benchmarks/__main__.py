@@ -26,7 +26,8 @@ def programs() -> dict[str, str]:
         if name.startswith("_") or '__name__ == "__main__"' not in text:
             continue
         words = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
-        described[name] = " ".join(words.removeprefix(f"`python -m benchmarks.{name} FOLDER`: ").split())
+        words = " ".join(words.removeprefix(f"`python -m benchmarks.{name} FOLDER`: ").split())
+        described[name] = words[:1].upper() + words[1:]
     return described
 
 

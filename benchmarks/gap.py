@@ -3,9 +3,9 @@
     python -m benchmarks gap [--model FILE.gguf] [--threads N] [--json]
 
 `nats`: mean |Δ log p| of two texts' tokens against llama.cpp reading each at once on the processor. The last ones are
-llama.cpp against itself, reading two tokens at a time, and one at a time, as it does when it writes. `layer_error`: what
-a linear layer gives for the very input that llama.cpp had, against what llama.cpp got: relative mean error, with the
-input as it is, and rounded to 8 bits as llama.cpp rounds it.
+llama.cpp against itself, reading two tokens at a time, and one at a time, as it does when it writes. `layer_error`:
+what a linear layer gives for the very input that llama.cpp had, against what llama.cpp got: relative mean error, with
+the input as it is, and rounded to 8 bits as llama.cpp rounds it.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     python -m benchmarks training [--model FILE.gguf] [--samples 12] [--rounds 2] [--threads N] [--json]
 
-Each side is a process of its own. The plain loop is transformers + PEFT on the same weights: padded batches of `--batch`
-samples, logits of every position, passes of base, teacher and policy over whole sequences, then the same loss (Binary RL,
-top-K OPD and KL) and AdamW. `ratio_samples`: samples a second of the trainer over its. `ratio_memory`: the most memory
-each process held, its libraries included. `ratio_start`: from the start of the process to the first gradient, over
-loading through transformers' GGUF path with its tokenizer. `loss_off`: by what share the two losses of the first step
-differ. TRL has no trainer of this loss; it is not compared.
+Each side is a process of its own. The plain loop is transformers + PEFT on the same weights: padded batches of
+`--batch` samples, logits of every position, passes of base, teacher and policy over whole sequences, then the same
+loss (Binary RL, top-K OPD and KL) and AdamW. `ratio_samples`: samples a second of the trainer over its.
+`ratio_memory`: the most memory each process held, its libraries included. `ratio_start`: from the start of the
+process to the first gradient, over loading through transformers' GGUF path with its tokenizer. `loss_off`: by what
+share the two losses of the first step differ. TRL has no trainer of this loss; it is not compared.
 """
 
 from __future__ import annotations
