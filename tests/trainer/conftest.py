@@ -137,7 +137,10 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def quantised_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same, quantised."""
     folder = tmp_path_factory.mktemp("quantised")
-    return {kind: write_tiny(folder / f"{kind}.gguf", kind, quantised=True) for kind in ("llama", "qwen2")}
+    return {
+        kind: write_tiny(folder / f"{kind}.gguf", kind, quantised=True)
+        for kind in ("llama", "qwen2", "qwen3", "gemma3")
+    }
 
 
 @pytest.fixture
