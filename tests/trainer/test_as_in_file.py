@@ -144,5 +144,8 @@ def test_by_calculation_qwen3_4b_trains_within_6_gb_as_in_the_file() -> None:
 def test_a_setting_says_how_weights_are_held_and_too_little_memory_goes_further(
     settings: dict[str, object], holds: list[str]
 ) -> None:
-    hold = hold_of(LearningSettings(**settings))
+    learning = LearningSettings(**settings)
+    hold = hold_of(learning)
+    sizes = Sizes.of(qwen3_4b(), 16, learning)
+    assert sizes.weight_bytes(hold, sizes.itemsize) < sizes.bytes_at(0) < sizes.weight_bytes(hold, sizes.itemsize) + 9e9
     assert [Economy(level, 0, lambda *_: None, hold=hold).hold for level in (0, 2, 3, 4)] == holds

@@ -12,7 +12,7 @@ import gc
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import torch
@@ -62,6 +62,8 @@ class Sizes:
         linear_stored, other_stored: bytes of them when those that can be are held as in the file.
         lora: weights of the LoRA.
         blocks, width, inner, vocabulary: the model's shape.
+        hold: how the base's weights are held at the levels that ask for no less.
+        itemsize: bytes of a dequantised weight.
     """
 
     linear: int
@@ -73,9 +75,11 @@ class Sizes:
     width: int
     inner: int
     vocabulary: int
+    hold: Holding = "dequantised"
+    itemsize: int = 4
 
     @classmethod
-    def of(cls, header: GgufHeader, rank: int) -> Sizes:
+    def of(cls, header: GgufHeader, rank: int, learning: LearningSettings | None = None) -> Sizes:
         """Raises KeyError: it is no whole language model."""
         linear = other = linear_stored = other_stored = lora = inner = 0
         blocks: set[str] = set()
@@ -95,7 +99,10 @@ class Sizes:
                 other += values
                 other_stored += stored
         width, vocabulary = header.tensors["token_embd.weight"].shape
-        return cls(linear, other, linear_stored, other_stored, lora, len(blocks), width, inner, vocabulary)
+        found = cls(linear, other, linear_stored, other_stored, lora, len(blocks), width, inner, vocabulary)
+        if learning is None:
+            return found
+        return replace(found, hold=hold_of(learning), itemsize=2 if learning.precision == "bf16" else 4)
 
     def weight_bytes(self, hold: Holding, itemsize: int = 4) -> int:
         """Bytes of the base's weights: `itemsize` each where they are dequantised."""
@@ -103,16 +110,10 @@ class Sizes:
             return itemsize * (self.linear + self.other)
         return int(self.other_stored + (NF4_BYTES * self.linear if hold == "nf4" else self.linear_stored))
 
-    def bytes_at(self, level: int, hold: Holding | None = None, itemsize: int = 4) -> int:
-        """Estimate of the most memory that training needs, in bytes.
-
-        Args:
-            level: an index into `ECONOMIES`.
-            hold: how the base's weights are held; None for what the level says.
-            itemsize: bytes of a dequantised weight.
-        """
-        hold = hold or holding_at(level)
-        weights = self.weight_bytes(hold, itemsize) + (0 if hold == "dequantised" else CHUNK_BYTES)
+    def bytes_at(self, level: int) -> int:
+        """Estimate of the most memory that training needs at a level, in bytes."""
+        hold = holding_at(level, self.hold)
+        weights = self.weight_bytes(hold, self.itemsize) + (0 if hold == "dequantised" else CHUNK_BYTES)
         adapter = 4 * 5 * self.lora  # the LoRA, its gradient, two moments, and a parent to compare with
         tokens, rows = (MICRO_TOKENS, CHUNK_ROWS) if level < 1 else (LESS_TOKENS, LESS_ROWS)
         of_block = 4 * tokens * (16 * self.width + 8 * self.inner)
@@ -121,9 +122,9 @@ class Sizes:
         return int(weights + adapter + kept + logits) + PROGRAM_BYTES
 
 
-def holding_at(level: int) -> Holding:
-    """How a level holds the base's weights."""
-    return HOLDINGS[max(0, level - 2)]
+def holding_at(level: int, least: Holding) -> Holding:
+    """How a level holds the base's weights: as `least` says, or in less memory."""
+    return HOLDINGS[max(HOLDINGS.index(least), level - 2)]
 
 
 def hold_of(learning: LearningSettings) -> Holding:
@@ -135,25 +136,18 @@ class Economy:
     """How hard a run saves memory."""
 
     def __init__(
-        self,
-        level: int,
-        bound: int,
-        note: Callable[[int, str], None],
-        *,
-        hold: Holding = "dequantised",
-        itemsize: int = 4,
+        self, level: int, bound: int, note: Callable[[int, str], None], *, hold: Holding = "dequantised"
     ) -> None:
         """Args:
         level: where it begins: an index into `ECONOMIES`.
         bound: bytes the process may hold; 0 for no bound.
         note: told each new level, and why, in words.
         hold: how the base's weights are held where the level does not ask for less.
-        itemsize: bytes of a dequantised weight.
         """
         self.level = level
         self.bound = bound
         self._note = note
-        self._hold, self._itemsize = hold, itemsize
+        self._hold = hold
 
     @property
     def micro_tokens(self) -> int:
@@ -173,11 +167,11 @@ class Economy:
 
     @property
     def hold(self) -> Holding:
-        return max(self._hold, holding_at(self.level), key=HOLDINGS.index)
+        return holding_at(self.level, self._hold)
 
     def fit(self, sizes: Sizes) -> None:
         """Begin at a level that is estimated to fit. Raises LearnError: none is."""
-        while self.bound and (need := sizes.bytes_at(self.level, self.hold, self._itemsize)) > self.bound:
+        while self.bound and (need := sizes.bytes_at(self.level)) > self.bound:
             self.harder(f"about {need / 2**30:.1f} GiB needed, {self.bound / 2**30:.1f} GiB allowed")
 
     def watch(self) -> None:

@@ -145,7 +145,6 @@ def _run(
                 request.memory_bytes,
                 lambda level, why: store.runs.save_memory(run_id, level, why),
                 hold=hold_of(settings.learning),
-                itemsize=2 if settings.learning.precision == "bf16" else 4,
             ),
             report=report,
             passed=lambda phase, step: store.runs.set_checkpoint(run_id, phase, step, steps),

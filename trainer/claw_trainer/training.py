@@ -75,7 +75,9 @@ def train(course: Course) -> State:
         OSError: what is needed to go on cannot be written.
     """
     torch.set_num_threads(course.plan.threads)
-    course.economy.fit(Sizes.of(read_header(course.engine.info.path), course.settings.learning.rank))
+    course.economy.fit(
+        Sizes.of(read_header(course.engine.info.path), course.settings.learning.rank, course.settings.learning)
+    )
     while True:
         why = ""
         try:
