@@ -40,8 +40,20 @@ WAYS: dict[str, dict[str, Any]] = {
     "as in the file": {"hold": "as-in-file"},
     "as in the file, rounded as llama.cpp rounds": {"hold": "as-in-file", "served": True},
 }
-INPUTS = {"ffn_up": "ffn_norm", "ffn_gate": "ffn_norm", "ffn_down": "ffn_swiglu", "attn_output": "kqv_out"}
-OUTPUTS = {"ffn_up": "ffn_up", "ffn_gate": "ffn_gate", "ffn_down": "ffn_out", "attn_output": "attn_out"}
+INPUTS = {
+    "attn_v": "attn_norm",
+    "ffn_up": "ffn_norm",
+    "ffn_gate": "ffn_norm",
+    "ffn_down": "ffn_swiglu",
+    "attn_output": "kqv_out",
+}
+OUTPUTS = {
+    "attn_v": "Vcur",
+    "ffn_up": "ffn_up",
+    "ffn_gate": "ffn_gate",
+    "ffn_down": "ffn_out",
+    "attn_output": "attn_out",
+}
 """llama.cpp's names of what goes into a layer, and of what comes out."""
 
 

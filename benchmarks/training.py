@@ -70,10 +70,11 @@ def plain(model: Path, count: int, steps: int, threads: int, began: float, batch
     import torch
     from peft import LoraConfig, get_peft_model
 
+    from claw_local.adapters.gguf import MODULES
     from claw_trainer.losses import token_weights
     from claw_trainer.references import Reference
     from claw_trainer.step import Objective, Sums, gather_rows, objective_loss
-    from claw_trainer.weights import MODULES, load_base
+    from claw_trainer.weights import load_base
 
     torch.set_num_threads(threads)
     base = load_base(model).model
