@@ -59,58 +59,59 @@ def step(way: str, model: Path, count: int, threads: int) -> dict[str, Any]:
     return {"bytes": size, "seconds": seconds, "tokens": tokens, "peak": peak_bytes()}
 
 
-def write_qwen3_4b(path: Path) -> Path:
-    """A file with the shapes and types of Qwen3-4B's Q4_K_M: zeros, in a file with holes.
+def qwen3_4b() -> dict[str, tuple[tuple[int, ...], int]]:
+    """The tensors of Qwen3-4B as Q4_K_M: shape (fastest dimension first) and ggml type of each, by name.
 
-    Shapes are those of the model's published configuration. llama.cpp's Q4_K_M keeps attn_v and ffn_down of the first
-    and last eighth of the layers and of every third between, and the tied embedding, as Q6_K; all else as Q4_K.
+    Shapes: the model's published configuration (36 layers, width 2560, inner 9728, 32 and 8 heads of 128, vocabulary
+    151,936, output tied). Types: llama.cpp's rule for Q4_K_M (llama-quant.cpp): attn_v and ffn_down of the first and
+    last eighth of the layers and of every third between are Q6_K, as is the tied embedding; all else is Q4_K.
     """
+    width, inner, query, key, head, layers = 2560, 9728, 32 * 128, 8 * 128, 128, 36
+    number, small, large = 0, 12, 14
+    found = {"token_embd": ((width, 151_936), large), "output_norm": ((width,), number)}
+    for layer in range(layers):
+        more = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+        parts: dict[str, tuple[tuple[int, ...], int]] = {
+            "attn_q": ((width, query), small),
+            "attn_k": ((width, key), small),
+            "attn_v": ((width, key), large if more else small),
+            "attn_output": ((query, width), small),
+            "ffn_gate": ((width, inner), small),
+            "ffn_up": ((width, inner), small),
+            "ffn_down": ((inner, width), large if more else small),
+            "attn_norm": ((width,), number),
+            "ffn_norm": ((width,), number),
+            "attn_q_norm": ((head,), number),
+            "attn_k_norm": ((head,), number),
+        }
+        found |= {f"blk.{layer}.{part}": entry for part, entry in parts.items()}
+    return {f"{name}.weight": entry for name, entry in found.items()}
+
+
+def write_qwen3_4b(path: Path) -> Path:
+    """A file with these tensors: zeros, in a file with holes."""
     import numpy as np
     from gguf import GGMLQuantizationType, GGUFWriter
 
-    width, inner, heads, heads_kv, head, vocabulary, layers = 2560, 9728, 32, 8, 128, 151_936, 36
-    small, large = GGMLQuantizationType.Q4_K, GGMLQuantizationType.Q6_K
+    from claw_local.engine.gguf_file import GgufTensor
+
     writer = GGUFWriter(path, "qwen3")
     writer.add_type("model")
-    writer.add_block_count(layers)
+    writer.add_block_count(36)
     writer.add_context_length(40_960)
-    writer.add_embedding_length(width)
-    writer.add_feed_forward_length(inner)
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(heads_kv)
-    writer.add_key_length(head)
-    writer.add_value_length(head)
+    writer.add_embedding_length(2560)
+    writer.add_feed_forward_length(9728)
+    writer.add_head_count(32)
+    writer.add_head_count_kv(8)
+    writer.add_key_length(128)
+    writer.add_value_length(128)
     writer.add_rope_freq_base(1_000_000.0)
     writer.add_layer_norm_rms_eps(1e-6)
     end = 0
-
-    def add(name: str, rows: int, columns: int, kind: Any) -> None:
-        nonlocal end
-        size = rows * columns // 256 * {small: 144, large: 210}[kind]
-        writer.add_tensor_info(f"{name}.weight", [rows, columns], np.dtype(np.float32), size, kind)
+    for name, (shape, kind) in qwen3_4b().items():
+        size = GgufTensor(shape, kind, 0).size or 0
+        writer.add_tensor_info(name, list(shape[::-1]), np.dtype(np.float32), size, GGMLQuantizationType(kind))
         end += -(-size // 32) * 32
-
-    def norm(name: str, columns: int) -> None:
-        nonlocal end
-        writer.add_tensor_info(f"{name}.weight", [columns], np.dtype(np.float32), 4 * columns)
-        end += 4 * columns
-
-    add("token_embd", vocabulary, width, large)
-    norm("output_norm", width)
-    for layer in range(layers):
-        more = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
-        for part, rows, columns, kind in (
-            ("attn_q", heads * head, width, small),
-            ("attn_k", heads_kv * head, width, small),
-            ("attn_v", heads_kv * head, width, large if more else small),
-            ("attn_output", width, heads * head, small),
-            ("ffn_gate", inner, width, small),
-            ("ffn_up", inner, width, small),
-            ("ffn_down", width, inner, large if more else small),
-        ):
-            add(f"blk.{layer}.{part}", rows, columns, kind)
-        for part, columns in (("attn_norm", width), ("ffn_norm", width), ("attn_q_norm", head), ("attn_k_norm", head)):
-            norm(f"blk.{layer}.{part}", columns)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
