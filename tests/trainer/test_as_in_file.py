@@ -101,7 +101,7 @@ def header_of_qwen3_4b() -> GgufHeader:
 def test_by_calculation_qwen3_4b_trains_within_6_gb_as_in_the_file() -> None:
     header = header_of_qwen3_4b()
     tensors = sum(tensor.size or 0 for tensor in header.tensors.values())
-    # The published file (see models.json) holds the vocabulary too: 151,936 tokens and their merges, some 40 bytes each.
+    # The published file (see models.json) holds the vocabulary too: 151,936 tokens and their merges, 40 bytes each.
     assert 5e6 < PUBLISHED_BYTES - tensors < 7e6
     sizes = Sizes.of(header, rank=16)
     assert 0.99 * tensors < sizes.weight_bytes("as-in-file") <= 1.01 * tensors

