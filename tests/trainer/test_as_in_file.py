@@ -129,5 +129,7 @@ def test_a_setting_says_how_weights_are_held_and_too_little_memory_goes_further(
     learning = LearningSettings(**settings)
     hold = hold_of(learning)
     sizes = Sizes.of(header_of_qwen3_4b(), 16, learning)
-    assert sizes.weight_bytes(hold, sizes.itemsize) < sizes.bytes_at(0) < sizes.weight_bytes(hold, sizes.itemsize) + 12e9
+    assert (
+        sizes.weight_bytes(hold, sizes.itemsize) < sizes.bytes_at(0) < sizes.weight_bytes(hold, sizes.itemsize) + 12e9
+    )
     assert [Economy(level, 0, lambda *_: None, hold=hold).hold for level in (0, 2, 3, 4)] == holds
