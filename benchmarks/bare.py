@@ -29,7 +29,9 @@ class Bare:
         self._sampler = lib.llama_sampler_init_greedy()
 
     def read(self, token_ids: Sequence[int]) -> int:
-        """Compute tokens after those that are there. Returns the likeliest next one."""
+        """Compute tokens after those that are there. Returns the likeliest next one; 0 if there are none to compute."""
+        if not token_ids:
+            return 0
         for at in range(0, len(token_ids), 512):
             part = token_ids[at : at + 512]
             tokens = (ctypes.c_int32 * len(part))(*part)
