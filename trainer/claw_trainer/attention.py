@@ -15,7 +15,7 @@ ATTENTION = "claw_packed"
 
 
 def packed_attention(
-    module: torch.nn.Module,
+    module: Any,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,

@@ -129,7 +129,9 @@ def holding_at(level: int, least: Holding) -> Holding:
 
 def hold_of(learning: LearningSettings) -> Holding:
     """How a person's settings ask for the base's weights to be held, if memory is enough for it."""
-    return "dequantised" if learning.precision in ("auto", "bf16") else learning.precision
+    if learning.precision == "nf4":
+        return "nf4"
+    return "as-in-file" if learning.precision == "as-in-file" else "dequantised"
 
 
 class Economy:
