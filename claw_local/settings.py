@@ -199,7 +199,10 @@ class LearningSettings(Section):
     """CPU threads a run computes with; 0 means one for each physical core. It has the lowest priority."""
     memory_gib: float = Field(0.0, ge=0.0)
     """Most memory a run may hold, in GiB; 0 means three quarters of what is free when it starts. With less it computes
-    in smaller pieces, then more than once, then with base weights in four bits, and then gives up."""
+    in smaller pieces, then more than once, then with base weights as in the file, then in four bits, then gives up."""
+    precision: Literal["auto", "bf16", "as-in-file", "nf4"] = "auto"
+    """How the base's weights are held while a run trains. `auto`: as 32-bit numbers where they fit, else as in the
+    file, else in four bits. The others: 16-bit numbers, as in the file, or four bits, even where more would fit."""
     seed: int = 0
     """Seed of a run's random choices."""
 

@@ -9,7 +9,13 @@ import psutil
 from ..engine._threads import usable_cores
 from ..settings import Settings
 
-ECONOMIES = ("plenty", "smaller micro-batches", "gradient checkpointing", "NF4 base weights")
+ECONOMIES = (
+    "plenty",
+    "smaller micro-batches",
+    "gradient checkpointing",
+    "base weights as in the file",
+    "NF4 base weights",
+)
 """How hard a run saves memory; each level includes those before it."""
 MOST_ECONOMY = len(ECONOMIES) - 1
 

@@ -260,7 +260,8 @@ class Run:
         checkpoint: where it can go on, as {"phase": ..., "step": steps done, "steps": of how many}; empty if nowhere.
         lineage: the replies it learns from.
         failures: how often it went wrong, oldest first.
-        economy: how hard it saves memory: 0 not, 1 small micro-batches, 2 activations computed again, 3 NF4 weights.
+        economy: how hard it saves memory: 0 not, 1 small micro-batches, 2 activations computed again,
+            3 weights as in the file, 4 NF4 weights.
         fallbacks: each time it began to save more memory, and why, in words.
         asked: "leave" or "stop" while it is asked to.
         seconds_left: estimate; None if nothing is known.

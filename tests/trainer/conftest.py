@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from gguf import GGUFWriter
+from gguf import GGMLQuantizationType, GGUFWriter
+from gguf.quants import quantize
 
 from claw_trainer.policy import Policy
 from claw_trainer.weights import load_base
@@ -26,12 +27,16 @@ def byte_letters() -> list[str]:
     return [chr(byte if byte in plain else 256 + sum(b not in plain for b in range(byte))) for byte in range(256)]
 
 
+KINDS = {"attn_v": "Q5_0", "attn_output": "Q4_0", "ffn_down": "Q8_0", "ffn_up": "Q5_1"}
+"""Of a quantised model; the others are Q4_1."""
 WINDOW = 24
 """How far gemma3's other blocks look back here: less than the tests' texts are long."""
 
 
-def write_tiny(path: Path, architecture: str, *, rope_factors: bool = False, name: str = "tiny") -> Path:
-    """A random float32 model with a byte tokenizer.
+def write_tiny(
+    path: Path, architecture: str, *, rope_factors: bool = False, name: str = "tiny", quantised: bool = False
+) -> Path:
+    """A random model with a byte tokenizer. Its numbers are float32, or its matrices are quantised in several ways.
 
     `architecture`: llama (tied), qwen2 (biases, own output), qwen3 (norms of q and k, heads of a width of their own),
     gemma3 (the same, more norms, windows, scaled embedding; seven blocks, the sixth of which sees everything).
@@ -67,7 +72,12 @@ def write_tiny(path: Path, architecture: str, *, rope_factors: bool = False, nam
     writer.add_add_bos_token(False)
 
     def add(tensor: str, *shape: int, size: float = 0.15, around: float = 0.0) -> None:
-        writer.add_tensor(tensor, (random.standard_normal(shape) * size + around).astype(np.float32))
+        values = (random.standard_normal(shape) * size + around).astype(np.float32)
+        if quantised and len(shape) == 2:
+            kind = GGMLQuantizationType[KINDS.get(tensor.split(".")[-2], "Q4_1")]
+            writer.add_tensor(tensor, quantize(values, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(tensor, values)
 
     add("token_embd.weight", VOCABULARY, WIDTH, size=0.2)
     add("output_norm.weight", WIDTH, size=0.1, around=1.0)
@@ -120,6 +130,16 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "qwen2": write_tiny(folder / "qwen2.gguf", "qwen2"),
         "qwen3": write_tiny(folder / "qwen3.gguf", "qwen3"),
         "gemma3": write_tiny(folder / "gemma3.gguf", "gemma3"),
+    }
+
+
+@pytest.fixture(scope="session")
+def quantised_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same, quantised."""
+    folder = tmp_path_factory.mktemp("quantised")
+    return {
+        kind: write_tiny(folder / f"{kind}.gguf", kind, quantised=True)
+        for kind in ("llama", "qwen2", "qwen3", "gemma3")
     }
 
 

@@ -1,4 +1,4 @@
-"""Too little memory: smaller pieces, then computing again, then NF4, then it gives up and says so."""
+"""Too little memory: smaller pieces, computing again, weights as in the file, NF4, and then it gives up and says so."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import EngineError, LearnError, ModelError
 from claw_local.idle.share import ECONOMIES
 from claw_trainer import training
+from claw_trainer.as_in_file import BlockLinear
 from claw_trainer.economy import Economy, OverBound, Sizes, held_bytes, is_out_of_memory
 from claw_trainer.policy import Policy
 from claw_trainer.step import Objective, Trainer
@@ -44,6 +45,10 @@ def trial(tmp_path: Path, home: Path, tiny_models: dict[str, Path], engine: Llam
     return Trial(home, tiny_models["llama"], SETTINGS, engine, tmp_path / "trial")
 
 
+def is_as_in_file(policy: Policy) -> bool:
+    return any(isinstance(module, BlockLinear) and module.out_features < 200 for module in policy.model.modules())
+
+
 def has_nf4(policy: Policy) -> bool:
     return any(type(module).__name__ == "Linear4bit" for module in policy.model.modules())
 
@@ -70,7 +75,8 @@ def runs_out(monkeypatch: pytest.MonkeyPatch, unless: Callable[[Trainer], bool])
     [
         (1, lambda trainer: trainer.micro_tokens < 512),
         (2, lambda trainer: trainer.policy.model.training),
-        (3, lambda trainer: has_nf4(trainer.policy)),
+        (3, lambda trainer: is_as_in_file(trainer.policy)),
+        (4, lambda trainer: has_nf4(trainer.policy)),
     ],
 )
 def test_it_falls_back_step_by_step_and_remembers_each(
@@ -89,7 +95,7 @@ def test_when_nothing_helps_it_gives_up_with_the_reason(monkeypatch: pytest.Monk
     runs_out(monkeypatch, lambda trainer: False)
     with pytest.raises(LearnError, match="more memory than there is, even with NF4"):
         trial.go()
-    assert len(trial.notes) == 3
+    assert len(trial.notes) == 4
 
 
 def test_what_says_that_memory_ran_out_and_what_does_not() -> None:
@@ -121,7 +127,7 @@ def test_the_estimate_falls_from_level_to_level_and_chooses_where_to_begin(model
     economy.fit(sizes)
     assert noted == [1, 2]
     with pytest.raises(LearnError, match="more memory than there is"):
-        Economy(0, needs[3] - 1, lambda level, why: None).fit(sizes)
+        Economy(0, needs[4] - 1, lambda level, why: None).fit(sizes)
     Economy(0, 0, lambda level, why: noted.append(9)).fit(sizes)
     assert noted == [1, 2]
 
@@ -132,7 +138,7 @@ def test_nf4_weights_are_nearly_the_same_and_can_be_trained(tiny_models: dict[st
 
     turn = ((1, 2, 3), (4, 5, 6, 7))
     exact = Policy(load_base(tiny_models[architecture], exact=True), rank=4, alpha=8)
-    packed = Policy(load_base(tiny_models[architecture], exact=True, nf4=True), rank=4, alpha=8)
+    packed = Policy(load_base(tiny_models[architecture], exact=True, hold="nf4"), rank=4, alpha=8)
     assert has_nf4(packed)
     assert not has_nf4(exact)
     plain = {name: module for name, module in exact.model.named_modules() if hasattr(module, "base_layer")}

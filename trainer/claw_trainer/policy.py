@@ -16,70 +16,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
 
 from claw_local.adapters.gguf import MODULES
 from claw_local.errors import AdapterError
 
+from .attention import ATTENTION, packed_attention
 from .batches import Packed, Turn, pack, split_by_tokens, turn_tokens
 from .weights import BaseModel
 
 View = Literal["policy", "teacher", "base"]
 
 ADAPTER, PARENT = "default", "parent"
-ATTENTION = "claw_packed"
 PACKED_TOKENS = 2048
 """Tokens in one forward pass where no gradient is kept."""
 CHUNK_ROWS = 256
 """Rows that reach the vocabulary projection at once: 50 MB of logits for 49,152 entries."""
-
-
-def packed_attention(
-    module: torch.nn.Module,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
-    *,
-    scaling: float,
-    segments: Sequence[int],
-    sliding_window: int | None = None,
-    **_: Any,
-) -> tuple[torch.Tensor, None]:
-    """Causal attention inside each of several sequences laid end to end.
-
-    Args:
-        query: [1, H, N, d]
-        key, value: [1, H_kv, N, d]
-        attention_mask: None; the lengths say it all.
-        scaling: factor of the scores.
-        segments: [B] lengths, summing to N.
-        sliding_window: how many tokens, itself included, a token sees; None is all before it.
-
-    Returns:
-        [1, N, H, d] and None (no attention weights).
-    """
-    groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)  # [1, H, N, d]
-    lengths = list(segments)
-    pieces = [
-        _causal(q, k, v, scaling, sliding_window)
-        for q, k, v in zip(*(torch.split(states, lengths, 2) for states in (query, key, value)), strict=True)
-    ]
-    return torch.cat(pieces, dim=2).transpose(1, 2), None
-
-
-def _causal(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, window: int | None
-) -> torch.Tensor:
-    """[1, H, T, d] each -> [1, H, T, d]."""
-    length = query.shape[2]
-    if window is None or length <= window:
-        return F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scaling)
-    places = torch.arange(length, device=query.device)
-    back = places[:, None] - places[None]  # [T, T] how far the key lies before the query
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=(back >= 0) & (back < window), scale=scaling)
 
 
 class Policy:
@@ -107,6 +58,7 @@ class Policy:
         ALL_ATTENTION_FUNCTIONS.register(ATTENTION, packed_attention)
         causal_lm = base.model
         causal_lm.config._attn_implementation = ATTENTION
+        causal_lm.config.rounds_as_served = base.served
         self.base = base
         self.packed_tokens, self.chunk_rows = PACKED_TOKENS, CHUNK_ROWS
         self.has_parent = parent is not None

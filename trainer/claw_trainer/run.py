@@ -126,7 +126,7 @@ def _run(
     _sweep(store, paths)
     folder = Path(tempfile.mkdtemp(prefix=f"run-{run_id}-", dir=paths.adapters))
     try:
-        from .economy import Economy
+        from .economy import Economy, hold_of
         from .training import Course, train
 
         steps = settings.learning.steps
@@ -156,6 +156,7 @@ def _run(
                 store.runs.get(run_id).economy,
                 request.memory_bytes,
                 lambda level, why: store.runs.save_memory(run_id, level, why),
+                hold=hold_of(settings.learning),
             ),
             report=report,
             passed=passed,

@@ -76,7 +76,9 @@ def train(course: Course) -> State:
         OSError: what is needed to go on cannot be written.
     """
     torch.set_num_threads(course.plan.threads)
-    course.economy.fit(Sizes.of(read_header(course.engine.info.path), course.settings.learning.rank))
+    course.economy.fit(
+        Sizes.of(read_header(course.engine.info.path), course.settings.learning.rank, course.settings.learning)
+    )
     while True:
         why = ""
         try:
@@ -159,7 +161,11 @@ def _trainer(course: Course) -> Trainer:
     """A fresh trainer on the base, saving memory as hard as it must."""
     learning, economy = course.settings.learning, course.economy
     policy = Policy(
-        load_base(course.engine.info.path, nf4=economy.nf4),
+        load_base(
+            course.engine.info.path,
+            precision="bf16" if learning.precision == "bf16" else "fp32",
+            hold=economy.hold,
+        ),
         rank=learning.rank,
         alpha=learning.alpha,
         seed=learning.seed,

@@ -1,30 +1,30 @@
 """The base model in torch, from the GGUF file itself. It must never know about adapters, chats or the tokenizer.
 
-Every tensor is dequantised on its own and put into a model built without storage, so that memory holds the model once.
+Every tensor is read on its own and put into a model built without storage, so that memory holds the model once.
 Token ids come from llama.cpp; there is no tokenizer here.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from claw_local.adapters.gguf import MODULES, PERMUTED_ARCHITECTURES, unpermute_rows
-from claw_local.engine.gguf_file import BLOCKS, GgufHeader
-from claw_local.engine.models import LEARNABLE, check_model
+from claw_local.engine.models import LEARNABLE
 from claw_local.errors import ModelError
 
+from . import as_in_file, nf4
 from .cpu import choose_matmul
-from .economy import NF4_BYTES
+from .economy import Holding, Sizes
 from .families import BLOCK_NAMES, configure, finish, norms_are_one_less
-from .nf4 import put
+from .gguf_tensors import GgufFile
+
+__all__ = ["BaseModel", "GgufFile", "load_base"]
 
 Precision = Literal["fp32", "bf16"]
 DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -32,10 +32,8 @@ DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfl
 ROPE_FACTORS = "rope_freqs.weight"
 """[d/2] divisors of the rotary frequencies, in the files of models with long contexts (Llama 3.1 and later)."""
 
-CHUNK_VALUES = 1 << 18
-"""Values dequantised at once: the temporaries stay in the processor's cache. Row by row it takes four times as long."""
-
-OTHER_NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+TIED = "token_embd"
+OTHER_NAMES = {TIED: "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,13 @@ class BaseModel:
         model: a transformers causal language model, in eval mode, no parameter trainable.
         architecture: as the GGUF file calls it.
         path: the GGUF file.
+        served: it rounds as llama.cpp does.
     """
 
     model: Any
     architecture: str
     path: Path
+    served: bool = False
 
 
 def load_base(
@@ -58,16 +58,20 @@ def load_base(
     *,
     precision: Precision = "fp32",
     exact: bool = False,
-    nf4: bool = False,
+    hold: Holding = "dequantised",
+    served: bool = False,
     on_progress: Callable[[float], None] | None = None,
 ) -> BaseModel:
-    """Build the model of a GGUF file with its weights dequantised.
+    """Build the model of a GGUF file.
 
     Args:
         path: a GGUF file of an architecture in `LEARNABLE`, of any quantisation that the gguf package can undo.
-        precision: how weights are held.
+        precision: how dequantised weights are held.
         exact: multiply float32 matrices in full float32; see `cpu.choose_matmul`. Holds for the whole process.
-        nf4: hold the blocks' linear layers in four bits each, whatever the precision: a seventh of the memory.
+        hold: how the matrices are held: `dequantised`; `as-in-file`, in the file's own blocks; or `nf4`, the blocks'
+            linear layers in four bits each and the others as in the file.
+        served: round what is multiplied with the file's own blocks, and what attention multiplies, as llama.cpp does on
+            a processor; multiplies in full float32.
         on_progress: called with the share of the tensors that are ready, 0 to 1.
 
     Raises:
@@ -75,22 +79,52 @@ def load_base(
             supported for learning.
     """
     file = GgufFile(path)
-    choose_matmul(exact=exact)
+    choose_matmul(exact=exact or served)
     config, build = _configure(file)
-    _check_memory(file, DTYPES[precision], nf4=nf4)
+    _check_memory(file, precision, hold)
     with torch.device("meta"):
         model = build(config)
     state: dict[str, torch.Tensor] = {}
     packed: set[str] = set()
-    for name, weight in _weights(file, DTYPES[precision]):
-        if nf4 and _is_linear(name):
-            put(model, name, weight.float())
-            packed.add(name)
+    names = [name for name in file.header.tensors if name != ROPE_FACTORS]
+    for count, name in enumerate(names, 1):
+        translated, part = _transformers_name(file, name)
+        found = file.blocks(name) if hold != "dequantised" else None
+        _check_shape(model, file, name, translated)
+        if hold == "nf4" and _is_linear(translated):
+            nf4.put(model, translated, torch.from_numpy(_values(file, name, part)))
+            packed.add(translated)
+        elif found is not None:
+            stored, kind = found
+            if heads := _permuted(file, part):
+                stored = torch.from_numpy(np.ascontiguousarray(unpermute_rows(stored.numpy(), heads)))
+            for target in [translated, *(["lm_head.weight"] if part == TIED and config.tie_word_embeddings else [])]:
+                as_in_file.put(model, target, stored, kind, dtype=DTYPES[precision], served=served)
+                packed.add(target)
         else:
-            state[name] = weight
+            state[translated] = torch.from_numpy(_values(file, name, part)).to(DTYPES[precision])
         if on_progress is not None:
-            on_progress((len(state) + len(packed)) / len(file.header.tensors))
-    if config.tie_word_embeddings:
+            on_progress(count / len(names))
+    return BaseModel(_fill(model, config, file, state, packed), file.architecture, path, served)
+
+
+def _check_shape(model: Any, file: GgufFile, name: str, translated: str) -> None:
+    """Raises ModelError: the model has no such tensor, or one of another shape."""
+    try:
+        expected = tuple(model.get_parameter(translated).shape)
+    except AttributeError:
+        expected = ()
+    if expected != file.shape(name):
+        raise ModelError(
+            f"{name} in {file.path.name} is {list(file.shape(name))}, which is not what a model of the architecture "
+            f"{file.architecture} with these settings has. Chatting may work; to learn, use another model file."
+        )
+
+
+def _fill(model: Any, config: Any, file: GgufFile, state: dict[str, torch.Tensor], packed: set[str]) -> Any:
+    """Give a model its dequantised tensors; those in `packed` it has. Returns it, frozen."""
+    tied = config.tie_word_embeddings and "lm_head.weight" not in packed
+    if tied:
         state["lm_head.weight"] = state["model.embed_tokens.weight"]
     try:
         missing, unexpected = model.load_state_dict(state, strict=not packed, assign=True)
@@ -98,79 +132,15 @@ def load_base(
             raise RuntimeError(f"not as expected: {', '.join([*unexpected, *sorted(set(missing) - packed)])}.")
     except RuntimeError as error:
         raise ModelError(
-            f"The tensors in {path.name} are not those of a model of the architecture {file.architecture}: "
+            f"The tensors in {file.path.name} are not those of a model of the architecture {file.architecture}: "
             f"{str(error).splitlines()[-1].strip()} Chatting may work; to learn, use another model file."
         ) from error
-    if config.tie_word_embeddings:
+    if tied:
         model.lm_head.weight = model.model.embed_tokens.weight
     _build_rope(model, file)
     finish(model)
     model.requires_grad_(False)
-    return BaseModel(model.eval(), file.architecture, path)
-
-
-class GgufFile:
-    """A model's GGUF file: its header, and its tensors mapped from disk."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises ModelError if the file is not a whole model."""
-        self.path = path
-        self.header: GgufHeader = check_model(path, on_gpu=True)  # the file itself is not loaded; see _check_memory
-        self.architecture = self.header.text("general.architecture")
-        self._bytes: npt.NDArray[np.uint8] = np.memmap(path, np.uint8, "r")
-
-    def number(self, key: str, default: float | None = None) -> float:
-        """A number of this architecture: `number("block_count")` reads `llama.block_count`.
-
-        Raises:
-            ModelError: there is no such number and no default.
-        """
-        value = self.header.metadata.get(f"{self.architecture}.{key}", default)
-        if not isinstance(value, int | float):
-            raise ModelError(
-                f"{self.path.name} does not give {self.architecture}.{key} as one number, and learning needs it. "
-                "Chatting may work; to learn, use another model file."
-            )
-        return value
-
-    def count(self, key: str, default: int | None = None) -> int:
-        """The same, as a whole number."""
-        return int(self.number(key, default))
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's shape, rows first, as torch writes it (GGUF has the fastest dimension first)."""
-        return self.header.tensors[name].shape[::-1]
-
-    def values(self, name: str) -> npt.NDArray[np.float32]:
-        """[shape] a tensor's values, dequantised.
-
-        Raises:
-            ModelError: the gguf package cannot undo this quantisation.
-        """
-        from gguf import GGMLQuantizationType
-        from gguf.quants import dequantize
-
-        tensor = self.header.tensors[name]
-        begin = self.header.data_start + tensor.offset
-        stored = np.asarray(self._bytes[begin : begin + (tensor.size or 0)])  # [bytes]
-        try:
-            kind = GGMLQuantizationType(tensor.type)
-            block, block_bytes = BLOCKS[tensor.type]
-            if kind in (GGMLQuantizationType.F32, GGMLQuantizationType.F16):
-                plain = np.float32 if kind == GGMLQuantizationType.F32 else np.float16
-                return np.array(stored.view(plain), np.float32).reshape(self.shape(name))
-            values = np.empty(self.shape(name), np.float32)
-            flat = values.reshape(-1)
-            stride = CHUNK_VALUES // block
-            for at in range(0, flat.size // block, stride):
-                piece = stored[at * block_bytes : (at + stride) * block_bytes]
-                flat[at * block : (at + stride) * block] = dequantize(piece.reshape(1, -1), kind)[0]
-        except (NotImplementedError, ValueError, KeyError) as error:
-            raise ModelError(
-                f"Learning cannot undo the quantisation of {name} in {self.path.name} (type {tensor.type}). "
-                "Use a file with a common quantisation (Q4_K_M, Q8_0, F16, ...)."
-            ) from error
-        return values
+    return model.eval()
 
 
 def _configure(file: GgufFile) -> tuple[Any, Callable[[Any], Any]]:
@@ -226,14 +196,11 @@ def _is_linear(name: str) -> bool:
     return name.endswith(".weight") and ".".join(name.split(".")[3:5]) in MODULES
 
 
-def _check_memory(file: GgufFile, dtype: torch.dtype, *, nf4: bool = False) -> None:
-    """Raises ModelError if the dequantised weights do not fit into what memory is free."""
+def _check_memory(file: GgufFile, precision: Precision, hold: Holding) -> None:
+    """Raises ModelError if the weights do not fit into what memory is free."""
     import psutil
 
-    need = 0.0
-    for name, tensor in file.header.tensors.items():
-        small = nf4 and name.split(".")[-2] in MODULES.values() and name.endswith(".weight")
-        need += math.prod(tensor.shape) * (NF4_BYTES if small else dtype.itemsize)
+    need = Sizes.of(file.header, 0).weight_bytes(hold, DTYPES[precision].itemsize)
     free = int(psutil.virtual_memory().available)
     if need > free:
         raise ModelError(
@@ -242,22 +209,20 @@ def _check_memory(file: GgufFile, dtype: torch.dtype, *, nf4: bool = False) -> N
         )
 
 
-def _weights(file: GgufFile, dtype: torch.dtype) -> Iterator[tuple[str, torch.Tensor]]:
-    """Each tensor under its transformers name, dequantised, rows of q and k in transformers' order."""
+def _permuted(file: GgufFile, part: str) -> int:
+    """The heads whose rows are in another order in the file than in transformers; 0 if they are in the same."""
+    if file.architecture not in PERMUTED_ARCHITECTURES or part not in ("attn_q", "attn_k"):
+        return 0
     heads = file.count("attention.head_count")
-    permuted = {"attn_q": heads, "attn_k": file.count("attention.head_count_kv", heads)}
-    if file.architecture not in PERMUTED_ARCHITECTURES:
-        permuted = {}
-    for name in file.header.tensors:
-        if name == ROPE_FACTORS:
-            continue
-        translated, part = _transformers_name(file, name)
-        values = file.values(name)
-        if part in permuted:
-            values = unpermute_rows(values, permuted[part])
-        if part.endswith("_norm") and norms_are_one_less(file.architecture):
-            values = values - 1.0
-        yield translated, torch.from_numpy(np.ascontiguousarray(values)).to(dtype)
+    return heads if part == "attn_q" else file.count("attention.head_count_kv", heads)
+
+
+def _values(file: GgufFile, name: str, part: str) -> Any:
+    """A tensor, dequantised, as transformers keeps it: rows of q and k in its order, norms around what it adds."""
+    values, heads = file.values(name), _permuted(file, part)
+    if part.endswith("_norm") and norms_are_one_less(file.architecture):
+        values = values - 1.0
+    return np.ascontiguousarray(unpermute_rows(values, heads)) if heads else values
 
 
 def _transformers_name(file: GgufFile, name: str) -> tuple[str, str]:
