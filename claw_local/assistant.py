@@ -76,8 +76,12 @@ class Assistant(Comparing, Reasons, Titles):
         Raises:
             StoreError, SettingsError: the message says what to do.
         """
+        from .adapters.orphans import sweep
+
         paths = locate(home)
-        return cls(paths, settings if settings is not None else load(paths), model)
+        assistant = cls(paths, settings if settings is not None else load(paths), model)
+        sweep(assistant.store, paths)
+        return assistant
 
     def __enter__(self) -> Assistant:
         return self

@@ -8,6 +8,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from .leftovers import aside
+
 _MOST_LINKS = 40
 """As many as Linux follows."""
 
@@ -27,21 +29,20 @@ def write_pieces(path: Path, pieces: Iterable[bytes], mode: int = 0o600) -> None
         OSError: it cannot be written, or is a folder.
     """
     if (inherited := _descriptor(path)) is not None:
-        return _pour(os.dup(inherited), pieces)
+        _pour(os.dup(inherited), pieces)
+        return
     if (there := _mode(path)) is not None and not stat.S_ISREG(there):
-        return _pour(os.open(path, os.O_WRONLY), pieces)
+        _pour(os.open(path, os.O_WRONLY), pieces)
+        return
     target = Path(os.path.realpath(path))
-    aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with aside(target) as made:
+        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:
             for piece in pieces:
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, target)
-    finally:
-        aside.unlink(missing_ok=True)
+        os.replace(made, target)
 
 
 def would_replace(path: Path) -> bool:

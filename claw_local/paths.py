@@ -67,6 +67,9 @@ class Paths:
                     f"Cannot make the folder {folder}: {error.strerror or error}. "
                     f"Make it writable, or set {HOME_VARIABLE} to a folder that is."
                 ) from error
+        from .leftovers import keep_notes_in
+
+        keep_notes_in(self.data)
         return self
 
 

@@ -18,6 +18,7 @@ LAYERS = {
     "glimpse": 0,
     "hours": 0,
     "language": 0,
+    "leftovers": 0,
     "paths": 0,
     "installed": 1,
     "settings": 1,

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from ..errors import AdapterError, NotFoundError, UsageError
 from ..files import would_replace, write_pieces
+from ..leftovers import aside
 from ..settings import LearningSettings
 from ..store import AdapterRecord, Store
 from . import pack, sealing
@@ -45,8 +46,9 @@ def export_pack(
     """
     _must_be_free(target, force)
     verify_all(record)
-    with _errors(target), tempfile.TemporaryDirectory(prefix=".export-", dir=Path(record.gguf_path).parent) as scratch:
-        files = _packed(store, record, Path(scratch))
+    with _errors(target), aside(Path(record.gguf_path)) as scratch:
+        scratch.mkdir(mode=0o700)
+        files = _packed(store, record, scratch)
         with tempfile.TemporaryFile(dir=scratch) as out:
             pack.write_pack(files, out)
             out.seek(0)
@@ -187,12 +189,10 @@ def _new_folder(record: AdapterRecord, target: Path, fill: Callable[[Path], None
         if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
             raise UsageError(f"{target} exists and is no empty folder. Name another one.")
         whole = Path(os.path.realpath(target))
-        aside = Path(tempfile.mkdtemp(prefix=f".{whole.name}.", dir=whole.parent))
-        try:
-            fill(aside)
-            os.replace(aside, whole)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+        with aside(whole) as made:
+            made.mkdir(mode=0o700)
+            fill(made)
+            os.replace(made, whole)
     return target
 
 

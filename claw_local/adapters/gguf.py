@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..engine.gguf_file import GgufHeader
 from ..engine.models import check_model
 from ..errors import AdapterError
+from ..leftovers import aside
 from .peft import MODULES, PeftLora, Place, read_peft
 
 if TYPE_CHECKING:
@@ -177,29 +178,27 @@ def _write(
     import numpy as np
     from gguf import GGUFType, GGUFWriter, Keys
 
-    aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     stored = np.float16 if precision == "f16" else np.float32
     try:
-        writer = GGUFWriter(aside, architecture)
-        writer.add_type(GGUFType.ADAPTER)
-        writer.add_string(Keys.Adapter.TYPE, "lora")
-        writer.add_float32(Keys.Adapter.LORA_ALPHA, alpha)
-        for name, (a, b) in pairs.items():
-            writer.add_tensor(f"{name}.lora_a", np.ascontiguousarray(a, stored))
-            writer.add_tensor(f"{name}.lora_b", np.ascontiguousarray(b, stored))
-        try:
-            writer.write_header_to_file()
-            writer.write_kv_data_to_file()
-            writer.write_tensors_to_file()
-        finally:
-            writer.close()
-        with aside.open("rb+") as file:
-            os.fsync(file.fileno())
-        aside.chmod(0o600)
-        os.replace(aside, target)
+        with aside(target) as made:
+            writer = GGUFWriter(made, architecture)
+            writer.add_type(GGUFType.ADAPTER)
+            writer.add_string(Keys.Adapter.TYPE, "lora")
+            writer.add_float32(Keys.Adapter.LORA_ALPHA, alpha)
+            for name, (a, b) in pairs.items():
+                writer.add_tensor(f"{name}.lora_a", np.ascontiguousarray(a, stored))
+                writer.add_tensor(f"{name}.lora_b", np.ascontiguousarray(b, stored))
+            try:
+                writer.write_header_to_file()
+                writer.write_kv_data_to_file()
+                writer.write_tensors_to_file()
+            finally:
+                writer.close()
+            with made.open("rb+") as file:
+                os.fsync(file.fileno())
+            made.chmod(0o600)
+            os.replace(made, target)
     except OSError as error:
         raise AdapterError(
             f"Cannot write {target}: {error.strerror or error}. Free some space, or make the folder writable."
         ) from error
-    finally:
-        aside.unlink(missing_ok=True)

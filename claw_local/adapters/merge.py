@@ -20,6 +20,7 @@ from ..engine.gguf_file import GgufHeader
 from ..engine.models import check_model
 from ..engine.places import parts_of
 from ..errors import AdapterError, ModelError, UsageError
+from ..leftovers import aside
 from . import blocks
 from .lora_file import LoraFile, open_lora
 from .merge_layout import Layout, Place, lay_out
@@ -91,19 +92,19 @@ def merge(
     changed = _changed(base, header, loras)
     layout = lay_out(base, header, quant, changed)
     _check_target(base, target, layout.size, force)
-    aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as out, base.open("rb") as source:
-            _write(out, source, header, layout, changed, report)
-            out.flush()
-            os.fsync(out.fileno())
-        distance = None
-        if check:
-            from .merge_check import measure
+        with aside(target) as made:
+            descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as out, base.open("rb") as source:
+                _write(out, source, header, layout, changed, report)
+                out.flush()
+                os.fsync(out.fileno())
+            distance = None
+            if check:
+                from .merge_check import measure
 
-            distance = measure(base, adapters, aside, report)
-        os.replace(aside, target)
+                distance = measure(base, adapters, made, report)
+            os.replace(made, target)
     except OSError as error:
         raise AdapterError(
             f"Cannot write {target}: {error.strerror or error}. Free some space, or choose another file."
@@ -112,8 +113,6 @@ def merge(
         raise AdapterError(
             f"Weights of the type {error} cannot be written here. Add --quant with another one, such as --quant q8_0."
         ) from error
-    finally:
-        aside.unlink(missing_ok=True)
     report("done", 1.0)
     return Merged(target, layout.size, header.file_size, len(changed), layout.types, distance)
 

@@ -6,6 +6,7 @@ So a mix is an adapter like any other: it can be used, trained on from, exported
 from __future__ import annotations
 
 import shutil
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,7 +80,7 @@ def mixed(store: Store, paths: Paths, base: BaseShape, parts: Parts) -> AdapterR
     heaviest = max(parts, key=lambda part: part[1])[0]
     folder = None
     try:
-        folder = Path(tempfile.mkdtemp(prefix="mix-", dir=paths.adapters))
+        folder = Path(tempfile.mkdtemp(prefix=f"mix-{os.getpid()}-", dir=paths.adapters))
         write_peft(together, folder / "peft")
         write_gguf(together, base, folder / "adapter.gguf")
         files = ("adapter.gguf", "peft/adapter_model.safetensors")

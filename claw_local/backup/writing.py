@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import sqlite3
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..errors import BackupError, UsageError
+from ..leftovers import aside
 from ..paths import Paths
 from ..store import Store
 from ..store.database import now
@@ -69,8 +69,8 @@ def write_backup(
         raise UsageError(f"{target} exists. Choose another file, or add --force to write over it.")
     try:
         whole = Path(os.path.realpath(target))  # A link stays, and the file it leads to is replaced.
-        folder = Path(tempfile.mkdtemp(prefix=".claw-local-backup-", dir=whole.parent))
-        try:
+        with aside(whole) as folder:
+            folder.mkdir(mode=0o700)
             for attempt in range(TRIES):
                 try:
                     manifest, left_out = _written(store, paths, folder, report, patient=attempt < TRIES - 1)
@@ -82,8 +82,6 @@ def write_backup(
             made = folder / "backup"
             size = made.stat().st_size
             os.replace(made, whole)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         raise BackupError(
             f"The backup cannot be written to {target} ({error.strerror or error}). Free some space, or choose another "

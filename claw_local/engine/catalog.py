@@ -16,6 +16,7 @@ from pathlib import Path
 
 from .. import settings_file
 from ..errors import ClawError, ModelError, NotFoundError, UsageError
+from ..leftovers import aside
 from ..paths import Paths
 from ..settings import Settings
 from .described import Description, Descriptions
@@ -330,27 +331,25 @@ def _take_in(source: Path, target: Path, *, link: bool, cancel: threading.Event 
     """Raises ModelError: there is no room, or it cannot be written. Cancelled: `cancel` was set; nothing is left."""
     from .base import Cancelled
 
-    aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        if link:
-            aside.symlink_to(source)
-        else:
-            try:
-                os.link(source.resolve(), aside)
-            except OSError:  # Another disk, or one that cannot share files.
-                need, free = source.stat().st_size + SPARE_BYTES, shutil.disk_usage(target.parent).free
-                if need > free:
-                    raise ModelError(
-                        f"{source.name} needs {need / 2**30:.1f} GiB of disk, and {free / 2**30:.1f} GiB are free. "
-                        "Free some space, or add it with --link."
-                    ) from None
-                with source.open("rb") as given, aside.open("wb") as taken:
-                    while chunk := given.read(CHUNK):
-                        if cancel is not None and cancel.is_set():
-                            raise Cancelled from None
-                        taken.write(chunk)
-        os.replace(aside, target)
+        with aside(target) as made:
+            if link:
+                made.symlink_to(source)
+            else:
+                try:
+                    os.link(source.resolve(), made)
+                except OSError:  # Another disk, or one that cannot share files.
+                    need, free = source.stat().st_size + SPARE_BYTES, shutil.disk_usage(target.parent).free
+                    if need > free:
+                        raise ModelError(
+                            f"{source.name} needs {need / 2**30:.1f} GiB of disk, and {free / 2**30:.1f} GiB are free. "
+                            "Free some space, or add it with --link."
+                        ) from None
+                    with source.open("rb") as given, made.open("wb") as taken:
+                        while chunk := given.read(CHUNK):
+                            if cancel is not None and cancel.is_set():
+                                raise Cancelled from None
+                            taken.write(chunk)
+            os.replace(made, target)
     except OSError as error:
         raise ModelError(f"Cannot put {source.name} into {target.parent}: {error.strerror or error}.") from error
-    finally:
-        aside.unlink(missing_ok=True)

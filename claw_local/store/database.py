@@ -16,6 +16,7 @@ from pathlib import Path
 from sqlite_utils import Database as SqliteDatabase
 
 from ..errors import NotFoundError, StoreError
+from ..leftovers import aside
 from ..paths import Paths
 from .migrations import MIGRATIONS, Migration
 
@@ -198,16 +199,14 @@ class Database:
     def _back_up(self, name: str) -> Path:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         target = self._backups / f"{stamp}-{name}.db"
-        aside = target.with_suffix(".tmp")
-        os.close(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
-        # By a connection of its own: one that holds the write lock cannot be copied from.
-        try:
-            with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(aside)) as copy:
+        with aside(target) as made:
+            os.close(os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            # By a connection of its own: one that holds the write lock cannot be copied from.
+            with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(made)) as copy:
                 source.backup(copy)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
-        os.replace(aside, target)
+            with made.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(made, target)
         return target
 
 

@@ -22,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from claw_local.files import write_whole
+from claw_local.leftovers import aside
 
 from .batches import Sample
 from .references import Reference
@@ -171,18 +172,16 @@ def _trained(trainer: Trainer) -> list[tuple[str, torch.nn.Parameter]]:
 
 def _save(file: Path, tensors: dict[str, torch.Tensor]) -> str:
     """Write tensors whole or not at all; returns the file's SHA-256."""
-    aside = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
-        save_file(tensors, aside)
-        aside.chmod(0o600)
-        with aside.open("rb+") as opened:
-            os.fsync(opened.fileno())
-        os.replace(aside, file)
+        with aside(file) as made:
+            save_file(tensors, made)
+            made.chmod(0o600)
+            with made.open("rb+") as opened:
+                os.fsync(opened.fileno())
+            os.replace(made, file)
     except SafetensorError as error:  # How it says that the disk is full.
         full = errno.ENOSPC if "space" in str(error).lower() else errno.EIO
         raise OSError(full, str(error)) from error
-    finally:
-        aside.unlink(missing_ok=True)
     return _sha256(file)
 
 

@@ -19,6 +19,7 @@ import torch
 
 from claw_local.adapters.gguf import MODULES
 from claw_local.errors import AdapterError
+from claw_local.leftovers import aside
 
 from .attention import ATTENTION, packed_attention
 from .batches import Packed, Turn, pack, split_by_tokens, turn_tokens
@@ -205,26 +206,23 @@ class Policy:
 
         matrices = get_peft_model_state_dict(self.model, adapter_name=ADAPTER, save_embedding_layers=False)
         matrices = {name: matrix.detach().cpu().contiguous() for name, matrix in sorted(matrices.items())}
-        aside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
         try:
-            shutil.rmtree(aside, ignore_errors=True)
-            aside.mkdir(parents=True, mode=0o700)
-            save_file(matrices, aside / "adapter_model.safetensors", {"format": "pt"})
-            (aside / "adapter_config.json").write_text(self._config_text(), "utf-8")
-            for file in aside.iterdir():
-                file.chmod(0o600)
-                with file.open("rb+") as opened:
-                    os.fsync(opened.fileno())
-            if folder.exists():
-                shutil.rmtree(folder)
-            os.rename(aside, folder)
+            with aside(folder) as made:
+                made.mkdir(parents=True, mode=0o700)
+                save_file(matrices, made / "adapter_model.safetensors", {"format": "pt"})
+                (made / "adapter_config.json").write_text(self._config_text(), "utf-8")
+                for file in made.iterdir():
+                    file.chmod(0o600)
+                    with file.open("rb+") as opened:
+                        os.fsync(opened.fileno())
+                if folder.exists():
+                    shutil.rmtree(folder)
+                os.rename(made, folder)
         except OSError as error:
             raise AdapterError(
                 f"Cannot write the adapter to {folder}: {error.strerror or error}. "
                 "Free some space, or make the folder writable."
             ) from error
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
         return folder
 
     def _config_text(self) -> str:
