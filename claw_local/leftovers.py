@@ -1,8 +1,9 @@
 """What a killed process leaves half made, and its end. It must never know what was being made.
 
-Whatever is written aside has a hidden name that says whose it is: `.NAME.PID.N.tmp`, a file or a folder (`.NAME.PID.tmp` from older versions). Beside files
-of ours such names are found again by looking; where it lies elsewhere (an export on a stick), a note in our own folder
-says so before it is begun. The next start deletes both, unless the process still lives.
+Whatever is written aside has a hidden name that says whose it is: `.NAME.PID.N.tmp`, a file or a folder; older
+versions wrote `.NAME.PID.tmp`. Beside files of ours such names are found again by looking; where it lies elsewhere (an
+export on a stick), a note in our own folder says so before it is begun. The next start deletes both, unless the process
+lives.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The promises about safety, put under stress: `python -m stress NAME`. For development; never part of an installation."""
+"""The promises about safety, put under stress: `python -m stress NAME`. For development only."""

@@ -5,8 +5,8 @@ So a mix is an adapter like any other: it can be used, trained on from, exported
 
 from __future__ import annotations
 
-import shutil
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The model's own chat template, run in a sandbox: it came with a downloaded file, so it is not to be trusted.
+"""The model's own chat template, run in a sandbox with bounds: it came with a downloaded file, so it is not to be
+trusted.
 
 It must never know about tokens; prompts.py turns the text into them.
 """
@@ -6,6 +7,7 @@ It must never know about tokens; prompts.py turns the text into them.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,13 +15,19 @@ from typing import Any
 import jinja2
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ._bounded import BoundedEnvironment
 
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 """What is used for a model that brings no template."""
+
+
+WIDEST_INDENT = 16
+LARGEST_SOURCE = 1 << 20
+"""Characters; the longest templates known have some twenty thousand."""
 
 
 class TemplateError(ValueError):
@@ -46,6 +54,8 @@ def _strftime_now(format: str) -> str:
 
 def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:
     # Jinja's own filter escapes HTML, which has no place in a prompt.
+    if isinstance(indent, (int, str)) and (len(indent) if isinstance(indent, str) else indent) > WIDEST_INDENT:
+        raise TemplateError(f"it indents by more than {WIDEST_INDENT}")
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **options)
 
 
@@ -61,7 +71,9 @@ class ChatTemplate:
     """
 
     def __init__(self, source: str | None, *, bos: str = "", eos: str = "") -> None:
-        environment = ImmutableSandboxedEnvironment(
+        if len(source or "") > LARGEST_SOURCE:
+            raise TemplateError("it is far too long")
+        environment = self._environment = BoundedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _Generation]
         )
         environment.filters["tojson"] = _tojson
@@ -72,6 +84,9 @@ class ChatTemplate:
             self._template = environment.from_string(source or CHATML)
         except jinja2.TemplateError as error:
             raise TemplateError(str(error)) from error
+        except Exception as error:  # Also while it is compiled, a template can fail in every way a program can.
+            raise TemplateError(f"{type(error).__name__}: {error}") from error
+        self._rendering = threading.Lock()
 
     def render(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> str:
         """The chat as text, ending where the assistant begins to write. `tools`: what it may call.
@@ -80,13 +95,15 @@ class ChatTemplate:
             TemplateError: the template refuses the messages, or fails.
         """
         try:
-            return self._template.render(
-                messages=[dict(message) for message in messages],
-                add_generation_prompt=True,
-                tools=list(tools) or None,
-                documents=None,
-                **self._texts,
-            )
+            with self._rendering:
+                self._environment.begin()
+                return self._template.render(
+                    messages=[dict(message) for message in messages],
+                    add_generation_prompt=True,
+                    tools=list(tools) or None,
+                    documents=None,
+                    **self._texts,
+                )
         except TemplateError:
             raise
         except Exception as error:  # A template can fail in every way a program can.

@@ -1,0 +1,151 @@
+"""The programs that get killed: real commands in processes of their own, some on a terminal. It must never judge."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = (sys.executable, "-m", "claw_local")
+
+
+def environment(home: Path) -> dict[str, str]:
+    parts = [str(ROOT), str(ROOT / "app"), str(ROOT / "trainer")]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLAW_LOCAL_")}
+    return {
+        **kept,
+        "CLAW_LOCAL_HOME": str(home),
+        "PYTHONPATH": os.pathsep.join(parts),
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TERM": "xterm-256color",
+        "COLUMNS": "100",
+        "LINES": "30",
+    }
+
+
+class Program:
+    """A command that runs, with all it says read as it comes.
+
+    Args:
+        on_terminal: give it a pseudo-terminal of 100 by 30.
+    """
+
+    def __init__(self, home: Path, arguments: Sequence[str], *, on_terminal: bool = False) -> None:
+        self.began = time.monotonic()
+        self._said = bytearray()
+        self._guard = threading.Lock()
+        self.keyboard = -1
+        if on_terminal:
+            mine, theirs = pty.openpty()
+            _size(mine)
+            self._process = subprocess.Popen(
+                arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(home), start_new_session=True
+            )
+            os.close(theirs)
+            self.keyboard = source = mine
+        else:
+            self._process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(home),
+                start_new_session=True,
+            )
+            assert self._process.stdout is not None
+            source = self._process.stdout.fileno()
+        self._reader = threading.Thread(target=self._read, args=(source,), daemon=True)
+        self._reader.start()
+
+    @property
+    def said(self) -> bytes:
+        """All it wrote on its output so far."""
+        with self._guard:
+            return bytes(self._said)
+
+    @property
+    def lives(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def status(self) -> int | None:
+        return self._process.poll()
+
+    def type(self, text: str) -> None:
+        """As a person does, key by key."""
+        for letter in text:
+            with contextlib.suppress(OSError):
+                os.write(self.keyboard, letter.encode())
+            time.sleep(0.004)
+
+    def wait_for(self, what: bytes, timeout_s: float, *, after: int = 0) -> bool:
+        """Until it has written this; whether it did in time."""
+        end = time.monotonic() + timeout_s
+        while time.monotonic() < end:
+            if what in self.said[after:]:
+                return True
+            if not self.lives:
+                return what in self.said[after:]
+            time.sleep(0.02)
+        return False
+
+    def wait(self, timeout_s: float) -> bool:
+        """Until it ends by itself; whether it did in time."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        self._reader.join(5)
+        return True
+
+    def kill(self, *, all_of_it: bool) -> None:
+        """SIGKILL: to it alone, or to its children at the same moment too. Children that it leaves are waited for, as
+        they end by themselves, and killed where they do not."""
+        children: list[psutil.Process] = []
+        with contextlib.suppress(psutil.Error):
+            children = psutil.Process(self._process.pid).children(recursive=True)
+        with contextlib.suppress(ProcessLookupError):
+            if all_of_it:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        _, left = psutil.wait_procs(children, timeout=20)
+        for child in left:
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+        self._reader.join(5)
+        if self.keyboard >= 0:
+            with contextlib.suppress(OSError):
+                os.close(self.keyboard)
+            self.keyboard = -1
+
+    def _read(self, source: int) -> None:
+        while True:
+            try:
+                piece = os.read(source, 65536)
+            except OSError:  # A terminal whose program has ended.
+                return
+            if not piece:
+                return
+            with self._guard:
+                self._said += piece
+
+
+def _size(terminal: int) -> None:
+    import fcntl
+    import struct
+    import termios
+
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
