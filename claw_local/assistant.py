@@ -14,7 +14,7 @@ from .memory import fast
 from .paths import Paths, locate
 from .reply import Answer, Reply
 from .settings import Settings, load
-from .store import Hint, Signal, Store
+from .store import Hint, Signal, Store, StoredMessage
 from .talking.adapters import Adapters
 from .talking.comparing import Comparing
 from .talking.reasons import Reasons, Why
@@ -133,6 +133,12 @@ class Assistant(Comparing, Reasons, Titles):
         if verdict is None and not hint and not edit:
             raise UsageError("Say good or bad, give a hint, or give the text as it should have been.")
         text = clean(hint or "").strip()
+        return self.store.database.keeping(lambda: self._mark(message, verdict, text, edit))
+
+    def _mark(
+        self, message: StoredMessage, verdict: Literal["good", "bad"] | None, text: str, edit: str | None
+    ) -> Signal:
+        message_id = message.id
         with self.store.database.write():
             signal = None
             if verdict is not None or not edit:

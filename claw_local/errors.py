@@ -31,6 +31,10 @@ class StoreError(ClawError):
     """The database could not be opened, read or written."""
 
 
+class DiskError(StoreError):
+    """It could not be written because the disk is full or fails. What was said can go on in memory."""
+
+
 class NotFoundError(ClawError):
     """A chat, message, adapter or hint with that id does not exist."""
 

@@ -6,9 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from .engine.base import Generation
 from .store import Store
+from .store.records import MessageState
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Reply:
                 first = True
                 try:
                     for piece in pieces:
-                        self._store.messages.append_piece(self.message_id, piece)
+                        self._keep(partial(self._store.messages.append_piece, self.message_id, piece))
                         if first:
                             first = False
                             self._begun()
@@ -136,11 +138,18 @@ class Reply:
                 self._begun()
             self._ended(generation.text)
         except (GeneratorExit, KeyboardInterrupt):
-            self._store.messages.fail(self.message_id, "interrupted")
+            self._keep(partial(self._store.messages.fail, self.message_id, "interrupted"))
             raise
         except BaseException:
-            self._store.messages.fail(self.message_id, "failed")
+            self._keep(partial(self._store.messages.fail, self.message_id, "failed"))
             raise
+
+    def _keep(self, write: Callable[[], None]) -> None:
+        """Write something of the reply: in memory where the disk is full or fails, and then the person is told."""
+        self._store.database.keeping(write)
+        sentence = self._store.database.adrift
+        if sentence and sentence not in self.notices:
+            self.notices.append(sentence)
 
     def _finish(self, draft: Draft, generation: Generation, total_s: float) -> None:
         cut = generation.finish_reason == "cancelled"
@@ -151,9 +160,8 @@ class Reply:
         }
         if generation.counted != (0, 0):
             timings["prompt_tokens"], timings["completion_tokens"] = map(float, generation.counted)
-        self._store.messages.finish(
-            self.message_id, generation, state="interrupted" if cut else "done", timings=timings
-        )
+        state: MessageState = "interrupted" if cut else "done"
+        self._keep(lambda: self._store.messages.finish(self.message_id, generation, state=state, timings=timings))
         self._answer = Answer(
             text=generation.text,
             message_id=self.message_id,

@@ -99,12 +99,13 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:
-        name = getattr(__obj, "__name__", "")
-        if getattr(__obj, "__self__", None) is not self:
+        # Jinja puts a method of its own around `str.format`.
+        method = getattr(__obj, "__wrapped__", __obj)
+        owner = getattr(method, "__self__", None)
+        if owner is not self:
             self.step()
-            owner = getattr(__obj, "__self__", None)
             if isinstance(owner, (str, bytes)):
-                _check_method(owner, name, args)
+                _check_method(owner, getattr(method, "__name__", ""), args)
         result = super().call(__context, __obj, *args, **kwargs)
         if isinstance(result, (str, bytes, list, tuple, dict)):
             _fits(len(result), result)
@@ -120,11 +121,6 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             _fits(size)
             texts.append(part)
         return "".join(texts)
-
-    def format_string(self, s: str, *rest: Any, **named: Any) -> str:
-        """`str.format`, as the sandbox does it."""
-        _check_widths(s, "{")
-        return super().format_string(s, *rest, **named)
 
     def _replaced(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         def replaced(context: Any, text: Any, old: Any, new: Any, count: Any = None) -> Any:
@@ -202,6 +198,8 @@ def _check_method(owner: str | bytes, name: str, args: tuple[Any, ...]) -> None:
         if not isinstance(args[0], (list, tuple, str)):
             raise TooMuch("it joins what is no list")
         _fits(sum(len(part) if isinstance(part, str) else 1 for part in args[0]) + len(owner) * len(args[0]))
+    elif name in ("format", "format_map"):
+        _check_widths(owner, "{")
     elif name == "translate":
         raise TooMuch("it translates letters, which no chat template needs")
 

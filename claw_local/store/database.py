@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from sqlite_utils import Database as SqliteDatabase
 
-from ..errors import NotFoundError, StoreError
+from ..errors import DiskError, NotFoundError, StoreError
 from ..leftovers import aside
 from ..paths import Paths
+from .adrift import Adrift
+from .failing import in_words, is_the_disk
 from .migrations import MIGRATIONS, Migration
 
+T = TypeVar("T")
 BUSY_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 5.0
 CLOSED = "The store is closed. Open the assistant again."
@@ -41,6 +45,7 @@ class Database:
         self._connections: dict[sqlite3.Connection, threading.RLock] = {}
         self._guard = threading.Lock()
         self._closed = False
+        self._adrift: Adrift | None = None
         paths.make()
         with self.errors_in_words():
             self._create_private()
@@ -52,6 +57,9 @@ class Database:
         if self._closed:
             raise StoreError(CLOSED)
         found: SqliteDatabase | None = getattr(self._local, "db", None)
+        # Whoever is in the middle of a transaction ends it where it was begun.
+        if self._adrift is not None and not (found is not None and found.conn.in_transaction):
+            return self._adrift.db
         if found is None:
             found = self._local.db = self._connect()
         return found
@@ -64,20 +72,26 @@ class Database:
 
     @contextmanager
     def _using(self) -> Iterator[SqliteDatabase]:
-        db = self.db
-        with self._connections[db.conn]:
-            if self._closed:
-                raise StoreError(CLOSED)
-            yield db
+        while True:
+            db = self.db
+            with self._connections[db.conn]:
+                if self._closed:
+                    raise StoreError(CLOSED)
+                if db is not self.db and not db.conn.in_transaction:
+                    continue  # What was in memory has just been written to the disk.
+                yield db
+                return
 
     @contextmanager
     def write(self) -> Iterator[SqliteDatabase]:
         """One transaction that holds the write lock from its start, all or nothing; nested calls join it."""
+        self._come_back()
         with self.errors_in_words(), self._using() as db:
             if db.conn.in_transaction:
                 yield db
                 return
             db.conn.execute("BEGIN IMMEDIATE")
+            self._local.writing = True
             try:
                 yield db
                 db.conn.execute("COMMIT")
@@ -85,6 +99,52 @@ class Database:
                 if db.conn.in_transaction:
                     db.conn.execute("ROLLBACK")
                 raise
+            finally:
+                self._local.writing = False
+
+    def keeping(self, work: Callable[[], T]) -> T:
+        """Do something that writes, all or nothing. If the disk is full or fails, it is done on a copy in memory, and
+        so is all that follows, until it can be written: see `adrift`. Inside a transaction it is simply done.
+
+        Raises:
+            DiskError: the database cannot be read any more either, or is too large to be copied.
+        """
+        try:
+            return work()
+        except DiskError:
+            if self._adrift is not None or not self._cast_off():
+                raise
+            return work()
+
+    @property
+    def adrift(self) -> str:
+        """A sentence for the person while what is said is kept in memory only; else ""."""
+        adrift = self._adrift
+        return "" if adrift is None else adrift.sentence
+
+    def _cast_off(self) -> bool:
+        with self._guard:
+            if self._adrift is not None:
+                return True
+            if getattr(self._local, "writing", False):
+                return False  # Half of a transaction cannot be done again.
+            try:
+                adrift = Adrift(self.path)
+            except (sqlite3.Error, OSError, MemoryError):
+                return False
+            self._connections[adrift.db.conn] = threading.RLock()
+            self._adrift = adrift
+            return True
+
+    def _come_back(self, *, at_once: bool = False) -> None:
+        """Write what is in memory only to the disk, if there is anything and it can be done by now."""
+        adrift = self._adrift
+        if adrift is None:
+            return
+        lock = self._connections[adrift.db.conn]
+        with lock:
+            if self._adrift is adrift and not adrift.db.conn.in_transaction and adrift.come_back(at_once=at_once):
+                self._adrift = None
 
     @contextmanager
     def erasing(self) -> Iterator[None]:
@@ -100,7 +160,15 @@ class Database:
 
     def close(self) -> None:
         """Close the connections. One whose thread is at work is waited for, and left to the end of the process if that
-        takes too long."""
+        takes too long.
+
+        Raises:
+            DiskError: what was said while the disk was full or failed still cannot be written, and ends here.
+        """
+        if self._closed:
+            return
+        self._come_back(at_once=True)
+        lost = self._adrift is not None
         self._closed = True
         with self._guard:
             connections = list(self._connections.items())
@@ -110,6 +178,11 @@ class Database:
                     connection.close()
                 finally:
                     lock.release()
+        if lost:
+            raise DiskError(
+                f"{self.path} still cannot be written, so what was said since the disk was full or failed is not kept. "
+                "Free some space before you go on."
+            )
 
     @contextmanager
     def errors_in_words(self) -> Iterator[None]:
@@ -118,7 +191,8 @@ class Database:
         except OverflowError as error:
             raise NotFoundError("There is nothing with that number: it is larger than any id can be.") from error
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(_in_words(self.path, error)) from error
+            kind = DiskError if is_the_disk(error) else StoreError
+            raise kind(in_words(self.path, error, BUSY_TIMEOUT_S)) from error
 
     def _create_private(self) -> None:
         # SQLite gives the WAL and shared-memory files the mode of the database itself.
@@ -208,25 +282,3 @@ class Database:
                 os.fsync(file.fileno())
             os.replace(made, target)
         return target
-
-
-def _in_words(path: Path, error: Exception) -> str:
-    text = str(error)
-    if "full" in text or (isinstance(error, OSError) and error.errno == 28):
-        return f"The disk is full: {path} could not be written. Free some space, then send the message again."
-    if "disk I/O" in text:
-        return f"The disk failed or is full ({text} at {path}). Free some space, or check the disk, and try again."
-    if "readonly" in text or "read-only" in text.lower() or isinstance(error, PermissionError):
-        return f"{path} cannot be written. Make it and its folder writable, or set CLAW_LOCAL_HOME to another folder."
-    if "malformed" in text or "not a database" in text:
-        return (
-            f"{path} is damaged ({text}). Move it away to start afresh, or put back a copy from "
-            f"{path.parent / 'backups'}; `claw-local doctor` says more."
-        )
-    if "locked" in text or "busy" in text:
-        return (
-            f"{path} has been locked by another program for {BUSY_TIMEOUT_S:.0f} s. Close that program and try again."
-        )
-    if "unable to open" in text or isinstance(error, OSError):
-        return f"{path} cannot be opened ({text}). Check that its folder exists and is writable."
-    return f"The database refused: {text}. Run `claw-local doctor` to check {path}."

@@ -64,9 +64,14 @@ class Asking(Drafting):
         """
         text = self._question(text)
         choices = replace(self._choices(model, sampling, adapter, memory), must_call=must_call)
-        record = self._chat_for(text, chat, system, learn)
-        teaching = self._teaching(record, learn)
-        previous_id, user_id, reply_id = self.store.messages.go_on(record.id, text, learn=teaching)
+
+        def put() -> tuple[Chat, Teaching, int | None, int, int]:
+            with self.store.database.write():
+                record = self._chat_for(text, chat, system, learn)
+                teaching = self._teaching(record, learn)
+                return record, teaching, *self.store.messages.go_on(record.id, text, learn=teaching)
+
+        record, teaching, previous_id, user_id, reply_id = self.store.database.keeping(put)
         return self._reply(record, user_id, reply_id, choices, self._judging(teaching, previous_id))
 
     def regenerate(
@@ -89,7 +94,9 @@ class Asking(Drafting):
         if old.state == "done" and teaching == "yes" and self.store.messages.teaching_of(message_id) != "never":
             self.store.messages.let_teach(message_id)
             self.store.signals.add(message_id, "regenerate", -1)
-        user_id, reply_id = self.store.messages.begin_turn(record.id, None, parent_id=old.parent_id, learn=teaching)
+        user_id, reply_id = self.store.database.keeping(
+            lambda: self.store.messages.begin_turn(record.id, None, parent_id=old.parent_id, learn=teaching)
+        )
         return self._reply(record, user_id, reply_id, choices, lambda: None)
 
     def edit_question(
@@ -115,7 +122,9 @@ class Asking(Drafting):
         choices = self._choices(model, sampling, adapter, memory)
         record = self.chat(old.chat_id)
         teaching = self._teaching_again(record, message_id) if learn is None else self._teaching(record, learn)
-        user_id, reply_id = self.store.messages.begin_turn(record.id, text, parent_id=old.parent_id, learn=teaching)
+        user_id, reply_id = self.store.database.keeping(
+            lambda: self.store.messages.begin_turn(record.id, text, parent_id=old.parent_id, learn=teaching)
+        )
         return self._reply(record, user_id, reply_id, choices, self._judging(teaching, old.parent_id))
 
     def _go_on(
@@ -132,7 +141,9 @@ class Asking(Drafting):
         choices = replace(self._choices(model, sampling, adapter, memory), tools=with_tools)
         record = self.chat(result.chat_id)
         teaching = self._teaching_again(record, result.id)
-        user_id, reply_id = self.store.messages.begin_turn(record.id, None, parent_id=result.id, learn=teaching)
+        user_id, reply_id = self.store.database.keeping(
+            lambda: self.store.messages.begin_turn(record.id, None, parent_id=result.id, learn=teaching)
+        )
         return self._reply(record, user_id, reply_id, choices, lambda: None)
 
     def _question(self, text: str) -> str:

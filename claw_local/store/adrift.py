@@ -1,0 +1,209 @@
+"""While the disk is full or fails: everything goes on in a copy in memory, and comes back when it can be written.
+
+What changes meanwhile is logged row by row, and only that is written back, so that what other programs wrote in between
+stays. A number that was given twice by then is given anew here. It must never know what rows mean beyond which of them
+point to which.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlite_utils import Database as SqliteDatabase
+
+from . import search
+
+RETRY_S = 2.0
+LARGEST = 1 << 30
+"""Bytes; a larger database is not copied into memory."""
+SENTENCE = (
+    "The disk is full or fails, so the chat goes on in memory only. It is saved by itself as soon as {path} can be "
+    "written again: free some space, and keep this program open until then."
+)
+BACK = "What was said while the disk was full or failed is saved now."
+
+_TABLES = ("chats", "messages", "pieces", "signals", "hints", "tool_calls")
+_POINTS = {
+    "chats": {"head_id": "messages"},
+    "messages": {"chat_id": "chats", "parent_id": "messages"},
+    "pieces": {"message_id": "messages"},
+    "signals": {"message_id": "messages"},
+    "hints": {"message_id": "messages", "chat_id": "chats"},
+    "tool_calls": {"chat_id": "chats", "reply_id": "messages", "result_id": "messages"},
+}
+
+
+class Adrift:
+    """A database in memory, begun as a copy of a file.
+
+    Attributes:
+        db: the copy. One connection for all threads; whoever uses it holds its lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises sqlite3.Error, OSError: the file cannot be read either, or is too large."""
+        if path.stat().st_size > LARGEST:
+            raise OSError("the database is too large for the memory")
+        self._path = path
+        self._next_try = 0.0
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        source = sqlite3.connect(path, timeout=5.0)
+        try:
+            source.backup(connection)
+        finally:
+            source.close()
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        self.db = SqliteDatabase(connection)
+        self._last = {
+            table: self.db.execute(f"select ifnull(max(id), 0) from {table}").fetchone()[0] for table in _TABLES
+        }
+        connection.execute("create temp table changed (tab text not null, id integer not null, unique (tab, id))")
+        for table in _TABLES:
+            for what, row in (("insert", "new"), ("update", "new"), ("delete", "old")):
+                connection.execute(
+                    f"create temp trigger log_{table}_{what} after {what} on main.{table} begin "
+                    f"insert or ignore into changed values ('{table}', {row}.id); end"
+                )
+
+    def come_back(self, *, at_once: bool = False) -> bool:
+        """Try to write what changed into the file, all or nothing; whether it is there. Between tries it rests."""
+        if not at_once and time.monotonic() < self._next_try:
+            return False
+        self._next_try = time.monotonic() + RETRY_S
+        try:
+            with _transaction(self._path) as there:
+                self._write(there)
+        except (sqlite3.Error, OSError):
+            return False
+        return True
+
+    @property
+    def sentence(self) -> str:
+        return SENTENCE.format(path=self._path)
+
+    def close(self) -> None:
+        self.db.conn.close()
+
+    def _write(self, there: sqlite3.Connection) -> None:
+        db = SqliteDatabase(there)
+        renamed: dict[str, dict[int, int]] = {table: {} for table in _TABLES}
+        titles: list[int] = []
+        texts: list[int] = []
+        heads: list[int] = []
+        for table in _TABLES:
+            for identity in self._changed(table):
+                mine = self._row(self.db.conn, table, identity)
+                theirs = self._row(there, table, identity)
+                if mine is None:
+                    if theirs is not None and identity <= self._last[table]:
+                        self._remove(db, table, identity)
+                    continue
+                new = identity > self._last[table]
+                columns = self._pointed(there, table, mine, renamed)
+                if theirs is None or new:
+                    if theirs is not None:
+                        del columns["id"]  # Another program gave this number meanwhile.
+                    marks = ", ".join("?" * len(columns))
+                    names = ", ".join(f'"{name}"' for name in columns)
+                    made = there.execute(f"insert into {table} ({names}) values ({marks})", list(columns.values()))
+                    renamed[table][identity] = int(made.lastrowid or identity)
+                else:
+                    sets = ", ".join(f'"{name}" = ?' for name in columns)
+                    there.execute(f"update {table} set {sets} where id = ?", [*columns.values(), identity])
+                here = renamed[table].get(identity, identity)
+                if table == "chats":
+                    heads.append(identity)
+                    if theirs is None or new or theirs["title"] != mine["title"]:
+                        if theirs is not None and not new:
+                            search.remove_title(db, here, theirs["title"])
+                        titles.append(here)
+                elif table == "messages" and (theirs is None or new or theirs["content"] != mine["content"]):
+                    texts.append(here)
+        for identity in heads:
+            head = self._row(self.db.conn, "chats", identity)
+            if head is not None:
+                renamed_head = renamed["messages"].get(head["head_id"], head["head_id"])
+                there.execute(
+                    "update chats set head_id = ? where id = ?",
+                    (renamed_head, renamed["chats"].get(identity, identity)),
+                )
+        self._index(db, titles, texts)
+
+    @staticmethod
+    def _index(db: SqliteDatabase, titles: list[int], texts: list[int]) -> None:
+        for identity in titles:
+            for title, created_at in db.execute(
+                "select title, created_at from chats where id = ?", [identity]
+            ).fetchall():
+                search.add(db, identity, None, title, created_at)
+        query = (
+            "select chat_id, content, created_at from messages where id = ? and turn_type = 'main' and "
+            "state != 'streaming' and not exists (select 1 from search_docs where message_id = messages.id)"
+        )
+        for identity in texts:
+            for chat_id, content, created_at in db.execute(query, [identity]).fetchall():
+                search.add(db, chat_id, identity, content, created_at)
+
+    def _changed(self, table: str) -> list[int]:
+        rows = self.db.execute("select id from temp.changed where tab = ? order by id", [table]).fetchall()
+        return [row[0] for row in rows]
+
+    @staticmethod
+    def _row(connection: sqlite3.Connection, table: str, identity: int) -> dict[str, object] | None:
+        cursor = connection.execute(f"select * from {table} where id = ?", (identity,))
+        names = [column[0] for column in cursor.description]
+        row = cursor.fetchone()
+        return None if row is None else dict(zip(names, row, strict=True))
+
+    def _pointed(
+        self, there: sqlite3.Connection, table: str, row: dict[str, object], renamed: dict[str, dict[int, int]]
+    ) -> dict[str, object]:
+        """A row with what it points to under its number in the file; what is gone there is pointed to no more."""
+        columns = dict(row)
+        for column, other in _POINTS[table].items():
+            value = columns.get(column)
+            if not isinstance(value, int):
+                continue
+            value = renamed[other].get(value, value)
+            gone = there.execute(f"select 1 from {other} where id = ?", (value,)).fetchone() is None
+            if gone and column == "chat_id" and table == "messages":
+                chat = self._row(self.db.conn, "chats", value)  # Deleted by another program: what was said since stays.
+                if chat is not None:
+                    names = ", ".join(f'"{name}"' for name in chat)
+                    marks = ", ".join("?" * len(chat))
+                    there.execute(f"insert into chats ({names}) values ({marks})", list(chat.values()))
+                    gone = False
+            columns[column] = None if gone and column in ("parent_id", "head_id") else value
+        return columns
+
+    @staticmethod
+    def _remove(db: SqliteDatabase, table: str, identity: int) -> None:
+        if table == "chats":
+            search.remove_chat(db, identity)
+        elif table == "messages":
+            search.remove_messages(db, [identity])
+        db.conn.execute(f"delete from {table} where id = ?", (identity,))
+
+
+@contextmanager
+def _transaction(path: Path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(path, timeout=1.0, isolation_level=None)
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    finally:
+        connection.close()
