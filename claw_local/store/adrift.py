@@ -49,7 +49,7 @@ class Adrift:
         if path.stat().st_size > LARGEST:
             raise OSError("the database is too large for the memory")
         self._path = path
-        self._next_try = 0.0
+        self._next_try = time.monotonic() + RETRY_S
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         source = sqlite3.connect(path, timeout=5.0)
         try:
@@ -75,6 +75,8 @@ class Adrift:
         if not at_once and time.monotonic() < self._next_try:
             return False
         self._next_try = time.monotonic() + RETRY_S
+        if not self.db.execute("select 1 from temp.changed limit 1").fetchall():
+            return at_once  # Writing nothing would prove nothing.
         try:
             with _transaction(self._path) as there:
                 self._write(there)
