@@ -193,6 +193,11 @@ class LearningSettings(Section):
     """C: the cap of the importance weights between sampler and trainer."""
     max_norm: float = Field(4.0, gt=0.0)
     """Largest Frobenius norm of an adapter's whole update: a long life of small runs must not carry it ever further."""
+    rewards_per_chat: int = Field(40, ge=1)
+    """Most rewards (turns with a score other than 0) that one chat brings to a run; what is beyond teaches by its hint
+    alone."""
+    rewards_per_day: int = Field(160, ge=1)
+    """The same for one day, over all chats."""
     min_lessons: int = Field(1, ge=1)
     """Fewest lessons (judged turns with a score or a hint) that a run needs."""
     threads: int = Field(0, ge=0, le=512)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..signals.attached import own_words
+from ..signals.quoted import spoken
 from . import words
 from .calibration import VERDICTS
 from .filters import FILTERS
@@ -58,7 +59,7 @@ class Explanation:
 def explain(judge: AnyJudge, question: str, reply: str, next_text: str, next_role: str = "user") -> Explanation:
     """Judge `reply` by what followed it, and say what that comes of. Raises as `AnyJudge.judge` does."""
     verdict = judge.judge(question, reply, next_text, next_role=next_role)
-    question, next_text = own_words(question), own_words(next_text)
+    question, next_text = own_words(question), spoken(next_text)
     if next_role != "user" or not next_text.strip():
         return Explanation(verdict, None, None, [], {})
     if isinstance(judge, UnheardJudge):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..signals.attached import own_words
+from ..signals.quoted import spoken
 from ..signals.turns import Turn, pair_some
 from ..store import Store
 from ..store.records import ExamQuestion
@@ -58,7 +59,7 @@ def _cases(turn: Turn, outcome: Literal[-1, 1], hints: Sequence[str]) -> list[Fe
     reply, question = turn.reply, own_words(turn.question)
     cases: list[Feedback] = []
     if turn.next_state is not None and turn.next_state.role == "user":
-        message = own_words(turn.next_state.content)
+        message = spoken(turn.next_state.content)
         if message.strip():
             cases.append(Feedback(reply.id, "next", question, reply.content, message, outcome))
     for hint in dict.fromkeys(hints):

@@ -15,6 +15,7 @@ import numpy as np
 from ..engine.base import Engine
 from ..errors import ClawError
 from ..signals.attached import own_words
+from ..signals.quoted import spoken
 from . import asking, hints, scoring, tools, words
 from .calibration import CONFIDENCE, SCORES, VERDICTS, Floats, decide, posterior
 from .deadline import within
@@ -120,7 +121,7 @@ class Judge:
         if next_role != "user":
             return self._by_outcome(next_text)
         # What a file says in an attachment is neither praise nor a wish.
-        question, next_text = own_words(question), own_words(next_text)
+        question, next_text = own_words(question), spoken(next_text)
         if not next_text.strip():
             return Verdict(0, {"good": 0.0, "neutral": 1.0, "bad": 0.0}, "", "", False, [], self._version)
         probabilities = self.read(question, reply, next_text, cancel).probabilities

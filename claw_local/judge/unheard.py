@@ -11,6 +11,7 @@ import threading
 import numpy as np
 
 from ..signals.attached import own_words
+from ..signals.quoted import spoken
 from . import tools, words
 from .calibration import CONFIDENCE, SCORES, VERDICTS, decide, posterior
 from .directing import direct
@@ -41,7 +42,7 @@ class UnheardJudge:
         if next_role != "user":
             score = tools.outcome(next_text)
             return Verdict(score, {name: float(SCORES[name] == score) for name in VERDICTS}, "", "", False, [], version)
-        question, next_text = own_words(question), own_words(next_text)
+        question, next_text = own_words(question), spoken(next_text)
         nothing = np.zeros(len(VERDICTS))
         shares = posterior(nothing, nothing, words.evidence(question, reply, next_text))
         score = SCORES[decide(shares, self._confidence)] if next_text.strip() else 0

@@ -13,6 +13,7 @@ from typing import TypeVar
 from ..engine.base import ChatEngine, Message
 from ..errors import JudgeError
 from ..signals.attached import own_words
+from ..signals.quoted import spoken
 from . import asking, tools
 from .calibration import CONFIDENCE, SCORES, VERDICTS, VerdictName
 from .directing import direct
@@ -71,7 +72,7 @@ class VotingJudge:
         if next_role != "user":
             score = tools.outcome(next_text)  # Nothing a tool says is ever a hint.
             return Verdict(score, _certain(score), "", "", False, [], version)
-        question, next_text = own_words(question), own_words(next_text)
+        question, next_text = own_words(question), spoken(next_text)
         if not next_text.strip():
             return Verdict(0, _certain(0), "", "", False, [], version)
         votes = self._poll(
