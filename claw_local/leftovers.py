@@ -54,22 +54,31 @@ def aside(target: Path) -> Iterator[Path]:
                 note.unlink(missing_ok=True)
 
 
+def found(paths: Paths) -> list[Path]:
+    """What killed processes left: in the folders of this home, and wherever a note leads."""
+    here = [entry for folder in _folders(paths) for entry in _scan(folder) if is_dead(entry, _ASIDE, _STAGING)]
+    return [*here, *(made for _, made in _noted(paths) if os.path.lexists(made))]
+
+
 def sweep(paths: Paths) -> list[Path]:
-    """Delete what killed processes left: in the folders of this home, and wherever a note leads. Returns what went."""
-    found = [entry for folder in _folders(paths) for entry in _scan(folder)]
-    gone = [entry for entry in found if is_dead(entry, _ASIDE, _STAGING) and remove(entry)]
-    for note in _listed(paths.data / NOTES):
-        with suppress(OSError, ValueError):
-            made = Path(note.read_text("utf-8"))
-            if not is_dead(note, _ASIDE):
-                continue
-            # A note that was forged, or cut short, deletes nothing: what it names must be called as the note is.
-            if made.is_absolute() and made.name == note.name and os.path.lexists(made):
-                if not remove(made):
-                    continue  # Its disk may be back at another time.
-                gone.append(made)
-            note.unlink(missing_ok=True)
+    """Delete it. Returns what went."""
+    gone = [entry for entry in found(paths) if remove(entry)]
+    for note, made in _noted(paths):
+        if not os.path.lexists(made):  # Where it could not be deleted, its disk may be back at another time.
+            remove(note)
     return gone
+
+
+def _noted(paths: Paths) -> Iterator[tuple[Path, Path]]:
+    """Each note of a process that has ended, and what it names. One that was forged names nothing: what it names must
+    be called as the note is."""
+    for note in _listed(paths.data / NOTES):
+        try:
+            made = Path(note.read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        if is_dead(note, _ASIDE) and made.name == note.name and made.is_absolute():
+            yield note, made
 
 
 def remove(entry: Path) -> bool:

@@ -26,7 +26,7 @@ from claw_local.paths import Paths, locate
 from claw_local.settings import LearningSettings
 from claw_local.signals import turns
 from claw_local.signals.attached import Attachment, compose
-from claw_local.signals.bounds import bounded
+from claw_local.signals.bounds import SAME_WORDS, bounded
 from claw_local.store import Store
 from claw_local.store.in_memory import InMemoryDatabase
 
@@ -162,7 +162,8 @@ def _floods(outcome: Outcome, paths: Paths) -> None:
     other = "Perfect, thanks {}! And what is number {}?"
     per_chat, per_day = settings.rewards_per_chat, settings.rewards_per_day
     cases: dict[str, tuple[int, int, str, str, int]] = {
-        "the same praise, 200 times": (1, 200, "Perfect, thanks!", REPLY, 3),
+        # The last thumb stands without any words after it.
+        "the same praise, 200 times": (1, 200, "Perfect, thanks!", REPLY, SAME_WORDS + 1),
         "other praise each time, 200 times": (1, 200, other, REPLY, per_chat),
         "praise in 20 chats, 400 times": (20, 20, other, REPLY, per_day),
         "praise for refusals, 50 times": (1, 50, other, REFUSAL, 0),

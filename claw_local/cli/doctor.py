@@ -8,16 +8,26 @@ from .common import JSON_OPTION, print_json
 from .plainly import wished
 
 
-def doctor(json_output: bool = JSON_OPTION) -> None:
+def doctor(
+    mend: bool = typer.Option(False, "--fix", help="Mend what can be mended without losing anything."),
+    json_output: bool = JSON_OPTION,
+) -> None:
     """Check this machine and this installation; exit 1 when chatting would not work."""
     from rich.console import Console
 
-    from ..doctor import as_json, examine, exit_code, run_checks
+    from ..doctor import as_json, examine, exit_code, fix, run_checks
+    from ..doctor.diagnosis import home_checks
     from ..paths import locate
 
+    mended = list(fix(locate(), home_checks(locate()))) if mend else []
     if not json_output:
+        for done in mended:
+            typer.echo(f"{done.name}: {done.detail}")
+        if mend and not mended:
+            typer.echo("There was nothing to mend that can be mended by itself.")
         # Plain: no spinner, no colours.
         raise typer.Exit(examine(locate(), Console(force_terminal=False) if wished() else Console()))
     checks = run_checks(locate())
-    print_json(as_json(checks))
+    found = as_json(checks)
+    print_json({**found, "fixed": as_json(mended)["checks"]} if mend else found)
     raise typer.Exit(exit_code(checks))

@@ -51,7 +51,8 @@ def _judge(path: Path, paths: Paths, connection: sqlite3.Connection) -> Check:
     strays = connection.execute("PRAGMA foreign_key_check").fetchmany(SHOWN)
     if strays:
         tables = ", ".join(sorted({str(row[0]) for row in strays}))
-        return _damaged(paths, f"rows that point at nothing in: {tables}")
+        detail = f"{tidy(path)} is damaged: rows that point at nothing in: {tables}"
+        return Check("database", "problem", detail, "`claw-local doctor --fix` takes them out, and keeps a copy.")
     newer = [name for name in _applied(connection) if name not in {step.__name__ for step in MIGRATIONS}]
     if newer:
         return Check(

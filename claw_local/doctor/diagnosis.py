@@ -11,6 +11,7 @@ from ..settings import Settings
 from .check import Check, from_error
 from .database import check_database
 from .engine import check_engine, check_gpu, check_memory, check_served, check_token, engine_outcome, find
+from .home import check_home
 from .learning import PARTS, check_learning, learning_outcome
 from .machine import check_disk, check_folder, check_python, check_settings
 
@@ -45,6 +46,7 @@ def checks(
         yield check_disk(paths)
         begin("database")
         yield check_database(paths)
+        yield from check_home(paths)
         begin("engine")
         outcome = engine_future.result()
         engine = check_engine(outcome)
@@ -68,6 +70,14 @@ def checks(
         for part in PARTS:
             begin(part)
             yield check_learning(part, learning[part].result())
+
+
+def home_checks(paths: Paths) -> Iterator[Check]:
+    """What is quick and can be mended: settings, database and what lies in the home. Each looks when it is asked for,
+    so that what was mended before is seen."""
+    yield check_settings(paths)[0]
+    yield check_database(paths)
+    yield from check_home(paths)
 
 
 def run_checks(paths: Paths, settings: Settings | None = None) -> list[Check]:

@@ -1,4 +1,4 @@
-"""How much of what is learned one chat, and one day, can bring: no flood of praise or blame drives the policy.
+"""What a learning run leaves out: secrets, and more rewards than one chat or one day may bring.
 
 Praise for a refusal is never a reward, and the same words said again and again count a few times only. What is left out
 keeps its hint: a wish is held to by what is verified, not by how often it was said. It must never change the store.
@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..adapters.qualities import is_refusal
+from ..judge.filters import has_secret
+from ..store import StoredMessage
 from .quoted import spoken
 from .turns import Turn
 
@@ -45,6 +47,25 @@ def bounded(turns: Sequence[Turn], *, per_chat: int, per_day: int) -> list[Turn]
         words[said] += 1
         kept[turn.reply.id] = turn
     return [kept[turn.reply.id] for turn in turns]
+
+
+def without_secrets(turns: Sequence[Turn]) -> list[Turn]:
+    """Those in which no key, password, card or account number stands, neither in the reply nor in what led to it: what
+    the weights learn cannot be taken out of them by looking."""
+    known: dict[int, bool] = {}
+
+    def clean(message: StoredMessage) -> bool:
+        if message.id not in known:
+            known[message.id] = not has_secret(message.content)
+        return known[message.id]
+
+    return [
+        turn
+        for turn in turns
+        if all(map(clean, (*turn.history, turn.reply)))
+        and not has_secret(turn.hint)
+        and not has_secret(turn.demonstration)
+    ]
 
 
 def _same(turn: Turn) -> str:

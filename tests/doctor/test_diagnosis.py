@@ -15,7 +15,8 @@ from claw_local.doctor.learning import PARTS, check_learning
 from claw_local.idle import extra
 from claw_local.settings import Settings
 
-ORDER = ["python", "settings", "folder", "disk", "database", "engine", "model", "memory", "gpu", *PARTS]
+HOME = ["private", "leftovers", "work", "search", "adapters", "log", "own files"]
+ORDER = ["python", "settings", "folder", "disk", "database", *HOME, "engine", "model", "memory", "gpu", *PARTS]
 
 
 def test_a_healthy_installation_passes(home, model_path):

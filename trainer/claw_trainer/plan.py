@@ -19,7 +19,7 @@ from claw_local.files import write_whole
 from claw_local.memory import likes
 from claw_local.settings import Settings
 from claw_local.signals import turns
-from claw_local.signals.bounds import bounded
+from claw_local.signals.bounds import bounded, without_secrets
 from claw_local.signals.checks import Check
 from claw_local.signals.preferences import Preference
 from claw_local.store import Hint, Store
@@ -78,6 +78,7 @@ def make_plan(store: Store, settings: Settings, engine: Engine, threads: int) ->
     used = {sample.message_id for sample in store.samples.list() if sample.times_used}
     # What another model wrote in a chat of its own is not this one's to learn from: its tokens mean something else.
     mine = [turn for turn in turns.pair(store) if turn.reply.model_sha256 == engine.info.sha256]
+    mine = without_secrets(mine)
     learning = settings.learning
     mine = bounded(mine, per_chat=learning.rewards_per_chat, per_day=learning.rewards_per_day)
     everything = [turn for turn in mine if turn.is_lesson or turn.only_turn]

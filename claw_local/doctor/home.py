@@ -1,0 +1,182 @@
+"""What lies in the home folder: who can read it, what killed programs left, whether adapters and the index are whole.
+
+Read only, like all checks; `fixing` mends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from .. import leftovers
+from ..errors import AdapterError, ClawError
+from ..paths import Paths
+from .check import Check, size, tidy
+
+FIX = "`claw-local doctor --fix` mends it."
+LARGEST_LOG = 256 << 20
+"""Bytes of the write-ahead log; usually it has a few millions."""
+_SHOWN = 3
+
+
+def check_home(paths: Paths) -> Iterator[Check]:
+    """All of these checks, where there is a home."""
+    yield check_private(paths)
+    yield check_leftovers(paths)
+    for name, look in _IN_DATABASE.items():
+        yield _in_database(paths, name, look)
+    yield check_own_files(paths)
+
+
+def check_private(paths: Paths) -> Check:
+    """Files for their owner only (0600), folders too (0700), and all of them this person's."""
+    if os.name != "posix":
+        return Check("private", "ok", "as the system keeps a person's own folders")
+    strangers = [path for path in _own(paths) if path.lstat().st_uid != os.geteuid()]
+    if strangers:
+        return Check(
+            "private",
+            "problem",
+            f"{_some(strangers)} belongs to another user",
+            f"Make it yours: sudo chown -R $USER {tidy(paths.data)}",
+        )
+    open_ones = list(open_to_others(paths))
+    if open_ones:
+        return Check("private", "problem", f"others on this machine can read {_some(open_ones)}", FIX)
+    return Check("private", "ok", "only you can read what is kept")
+
+
+def open_to_others(paths: Paths) -> Iterator[Path]:
+    """Files and folders of ours that others may look into. What is in the models' folder is no secret."""
+    for path in _own(paths):
+        if path.lstat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            yield path
+
+
+def _own(paths: Paths) -> Iterator[Path]:
+    """The folders, the database with what is beside it, the settings, backups, and logs of runs."""
+    folders = (paths.data, paths.config, paths.adapters, paths.backups, paths.runs)
+    yield from (folder for folder in dict.fromkeys(folders) if folder.is_dir())
+    beside = [paths.database.with_name(paths.database.name + ending) for ending in ("", "-wal", "-shm")]
+    listed = [*beside, paths.settings, paths.config / "mcp.json"]
+    for folder in (paths.backups, paths.runs):
+        listed += sorted(folder.glob("*")) if folder.is_dir() else []
+    yield from (path for path in dict.fromkeys(listed) if path.exists() and not path.is_symlink())
+
+
+def check_leftovers(paths: Paths) -> Check:
+    """Files half made by programs that were killed."""
+    found = leftovers.found(paths)
+    if not found:
+        return Check("leftovers", "ok", "nothing half made lies about")
+    return Check("leftovers", "warning", f"half made by a program that was killed: {_some(found)}", FIX)
+
+
+def check_own_files(paths: Paths) -> Check:
+    """Files that a person writes: themes, and the servers of tools."""
+    from ..tools.mcp_settings import read_servers
+
+    for theme in sorted(paths.themes.glob("*.toml")) if paths.themes.is_dir() else []:
+        try:
+            tomllib.loads(theme.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            return Check("own files", "warning", f"the theme {tidy(theme)} cannot be read: {error}", "Mend that file.")
+    try:
+        read_servers(paths.config)
+    except ClawError as error:
+        return Check("own files", "warning", tidy(error), "Mend mcp.json, or take it away.")
+    return Check("own files", "ok", "themes and mcp.json can be read")
+
+
+def _work(paths: Paths, db: sqlite3.Connection) -> Check:
+    """Replies and runs whose program has ended without a word."""
+    from ..store.processes import process_lives
+
+    replies = [row[0] for row in db.execute("select writer from messages where state = 'streaming'")]
+    runs = [row[0] for row in db.execute("select process from runs where state = 'running'")]
+    dead_replies, dead_runs = (sum(not process_lives(one) for one in listed) for listed in (replies, runs))
+    if dead_replies or dead_runs:
+        return Check("work", "warning", f"{dead_replies} replies and {dead_runs} runs were cut off by a kill", FIX)
+    return Check("work", "ok", "nothing was cut off")
+
+
+def _search(paths: Paths, db: sqlite3.Connection) -> Check:
+    """Can everything that was said be found?"""
+    (missing,) = db.execute(
+        "select count(*) from messages where turn_type = 'main' and state != 'streaming' and content glob '*[a-zA-Z]*' "
+        "and not exists (select 1 from search_docs where message_id = messages.id)"
+    ).fetchone()
+    if missing:
+        return Check("search", "warning", f"{missing} messages cannot be found by a search", FIX)
+    return Check("search", "ok", "all that was said can be found")
+
+
+def _adapters(paths: Paths, db: sqlite3.Connection) -> Check:
+    """Are the files of adapters in use there, and the ones that were written?"""
+    db.row_factory = sqlite3.Row
+    for row in db.execute("select * from adapters where state = 'active'"):
+        record = _record(dict(row))
+        try:
+            _verified(record)
+        except AdapterError as error:
+            return Check("adapters", "problem", tidy(str(error).split(". ")[0]), f"{FIX} Then the base model answers.")
+    return Check("adapters", "ok", "those in use are whole")
+
+
+def _record(row: dict[str, object]) -> dict[str, object]:
+    hashes = json.loads(str(row["sha256"] or "{}"))
+    return {**row, "sha256": hashes if isinstance(hashes, dict) else {}}
+
+
+def _verified(record: dict[str, object]) -> None:
+    """As the registry does it. Raises AdapterError."""
+    from ..adapters.registry import file_sha256
+
+    folder = Path(str(record["gguf_path"])).parent
+    hashes = record["sha256"]
+    for name, expected in (hashes if isinstance(hashes, dict) else {}).items():
+        file = folder / name
+        if not file.is_file():
+            raise AdapterError(f"A file of adapter {record['id']}, which is in use, is gone ({file})")
+        if file_sha256(file) != expected:
+            raise AdapterError(f"A file of adapter {record['id']}, which is in use, was changed ({file})")
+
+
+def _log(paths: Paths, db: sqlite3.Connection) -> Check:
+    """The write-ahead log, which is emptied when nobody reads."""
+    log = paths.database.with_name(f"{paths.database.name}-wal")
+    bytes_ = log.stat().st_size if log.exists() else 0
+    if bytes_ > LARGEST_LOG:
+        return Check("log", "warning", f"the write-ahead log has grown to {size(bytes_)}", FIX)
+    return Check("log", "ok", f"the write-ahead log has {size(bytes_)}")
+
+
+_IN_DATABASE: dict[str, Callable[[Paths, sqlite3.Connection], Check]] = {
+    "work": _work,
+    "search": _search,
+    "adapters": _adapters,
+    "log": _log,
+}
+
+
+def _in_database(paths: Paths, name: str, look: Callable[[Paths, sqlite3.Connection], Check]) -> Check:
+    if not paths.database.exists():
+        return Check(name, "ok", "nothing is kept yet")
+    try:
+        uri = f"file:{quote(paths.database.as_posix())}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=10.0)) as connection:
+            return look(paths, connection)
+    except (sqlite3.Error, ValueError, OSError) as error:
+        return Check(name, "warning", f"was not looked at: {tidy(error)}", "Mend what is said of the database first.")
+
+
+def _some(paths: list[Path]) -> str:
+    shown = ", ".join(tidy(path) for path in paths[:_SHOWN])
+    return shown if len(paths) <= _SHOWN else f"{shown} and {len(paths) - _SHOWN} more"
