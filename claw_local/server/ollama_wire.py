@@ -146,6 +146,8 @@ def chat(request: ChatRequest, model: str, caller: Caller, session: Session) -> 
     """What a chat request asks. Raises Invalid."""
     _refuse_thinking(request, model)
     history = _history(request.messages or [])
+    if not history:
+        raise Invalid("There is no message to answer.", field="messages")
     if history[-1].role == "assistant":
         raise Invalid(
             "The last message is the assistant's: an answer cannot be begun by the client here. "

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from pathlib import Path
 
 from ..outcome import Outcome
@@ -57,28 +58,35 @@ def go(chosen: list[Target], tries: int, seed: int, seconds: float | None = None
     left = {target.name: max(1, round(tries * target.weight / whole)) for target in chosen}
     spent = dict.fromkeys(left, 0.0)
     failed = dict.fromkeys(left, 0)
+    seen: Counter[str] = Counter()
     end = time.monotonic() + seconds if seconds else None
     while any(left.values()) and (end is None or time.monotonic() < end):
         for target in chosen:
             number = min(left[target.name], max(1, round(SLICE * target.weight)))
             began = time.monotonic()
+            # Where even Python hangs, the place it hangs at is printed.
+            faulthandler.dump_traceback_later(300, exit=False)
             for _ in range(number):
                 line = attempt(target, target.input(chances[target.name]))
                 if line:
                     failed[target.name] += 1
-                    outcome.fail(line)
+                    wrong = line.split("; input ")[0]
+                    if wrong not in seen:  # Of a failure that comes again, the first input is enough.
+                        outcome.fail(line)
+                    seen[wrong] += 1
+            faulthandler.cancel_dump_traceback_later()
             spent[target.name] += time.monotonic() - began
             outcome.count(target.name, number)
             left[target.name] = 0 if failed[target.name] >= MOST_FAILURES else left[target.name] - number
     speeds = {name: round(outcome.kinds[name] / max(spent[name], 1e-9)) for name in left}
     outcome.notes["tries a second"] = ", ".join(f"{name} {speed:,}" for name, speed in sorted(speeds.items()))
+    if seen:
+        outcome.notes["inputs that fail"] = sum(seen.values())
     return outcome
 
 
 def attempt(target: Target, data: bytes) -> str:
     """One try; what went wrong, or ""."""
-    # Where even Python hangs, the place it hangs at is printed.
-    faulthandler.dump_traceback_later(60, exit=False)
     began = time.perf_counter()
     wrong = ""
     try:
@@ -88,8 +96,6 @@ def attempt(target: Target, data: bytes) -> str:
     except BaseException as error:
         at = traceback.extract_tb(sys.exc_info()[2])[-1]
         wrong = f"{type(error).__name__}: {str(error)[:150]} at {Path(at.filename).name}:{at.lineno}"
-    finally:
-        faulthandler.cancel_dump_traceback_later()
     taken = time.perf_counter() - began
     if not wrong and taken > target.slowest_s:
         wrong = f"took {taken:.1f} s"

@@ -60,11 +60,11 @@ def targets(folder: Path) -> list[Target]:
 
     def read_folder(data: bytes) -> None:
         size = int.from_bytes(data[:4], "little")
-        (folder / "given").mkdir(exist_ok=True)
-        (folder / "given" / "adapter_config.json").write_bytes(data[4 : 4 + size])
-        (folder / "given" / "adapter_model.safetensors").write_bytes(data[4 + size :])
+        (folder / "given-peft").mkdir(exist_ok=True)
+        (folder / "given-peft" / "adapter_config.json").write_bytes(data[4 : 4 + size])
+        (folder / "given-peft" / "adapter_model.safetensors").write_bytes(data[4 + size :])
         try:
-            base.check(read_peft(folder / "given"))
+            base.check(read_peft(folder / "given-peft"))
         except AdapterError:
             pass
 
@@ -95,7 +95,7 @@ def targets(folder: Path) -> list[Target]:
     def unsealed(data: bytes) -> None:
         # The header alone: what it asks for decides how long the key takes, and the rest is authenticated.
         try:
-            sealing._read_header(data)
+            sealing._read_header(data[: sealing._HEADER.size])
         except AdapterError:
             pass
 

@@ -100,5 +100,5 @@ def targets(folder: Path) -> list[Target]:
         Target(
             "gguf", read, [model[:12_000]], make=lambda chance: damaged(start, chance) + model[9000:12_000], weight=2
         ),
-        Target("template", render, seeds, words=WORDS, make=made, slowest_s=6.0, weight=0.5),
+        Target("template", render, seeds, words=WORDS, make=made, slowest_s=8.0, weight=0.2),
     ]
