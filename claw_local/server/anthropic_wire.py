@@ -16,6 +16,7 @@ from ..talking.text import clean
 from .asking import Asked, Caller, Drawn, Said, Session, Tool, ToolCall
 from .errors import Invalid
 from .openai_wire import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, WHOLE, Count, Name, Text, Wire
+from .schemas import as_text
 
 MOST_BLOCKS = 256
 
@@ -169,7 +170,7 @@ def asked(request: CountRequest, caller: Caller, session: Session) -> Asked:
         tools=tools,
         choice=_choice(request.tool_choice, tools),
         parallel=not (request.tool_choice is not None and request.tool_choice.disable_parallel_tool_use),
-        shape=clean(json.dumps(shaped.schema_, ensure_ascii=False)) if shaped is not None else "",
+        shape=as_text(shaped.schema_, "output_config.format") if shaped is not None else "",
         session=session,
     )
 
@@ -220,9 +221,7 @@ def _assistant(blocks: Sequence[Block], where: str) -> Said:
     calls: list[ToolCall] = []
     for n, block in enumerate(blocks):
         if isinstance(block, ToolUseBlock):
-            calls.append(
-                ToolCall(clean(block.id), clean(block.name), clean(json.dumps(block.input, ensure_ascii=False)))
-            )
+            calls.append(ToolCall(clean(block.id), clean(block.name), as_text(block.input, "messages")))
         elif isinstance(block, ToolResultBlock):
             raise Invalid("A tool_result stands in a message of the user.", field=f"{where}.{n}")
         else:
@@ -279,7 +278,7 @@ def _tool(tool: WireTool, n: int) -> Tool:
             f"The tool {tool.name} ({tool.type}) runs at Anthropic. Describe a tool of your own, with an input_schema.",
             field=f"tools.{n}.type",
         )
-    parameters = json.loads(clean(json.dumps(tool.input_schema, ensure_ascii=False)))
+    parameters = json.loads(as_text(tool.input_schema, f"tools.{n}.input_schema"))
     return Tool(clean(tool.name), clean(tool.description or ""), parameters)
 
 

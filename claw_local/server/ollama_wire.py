@@ -28,6 +28,7 @@ from .openai_wire import (
     TokenId,
     Wire,
 )
+from .schemas import as_text
 
 Id = Annotated[str, Field(min_length=1, max_length=256)]
 
@@ -191,7 +192,7 @@ def generate(request: GenerateRequest, model: str, caller: Caller, session: Sess
 
 
 def _tool(function: Function) -> Tool:
-    parameters = json.loads(clean(json.dumps(function.parameters or {}, ensure_ascii=False)))
+    parameters = json.loads(as_text(function.parameters or {}, "tools"))
     return Tool(clean(function.name), clean(function.description or ""), parameters)
 
 
@@ -214,7 +215,7 @@ def _history(messages: Sequence[WireMessage]) -> list[Said]:
             ToolCall(
                 clean(call.id or "") or f"call_{n}_{k}",
                 clean(call.function.name),
-                clean(json.dumps(call.function.arguments, ensure_ascii=False)),
+                as_text(call.function.arguments, f"messages.{n}.tool_calls"),
             )
             for k, call in enumerate(message.tool_calls or [])
         )
@@ -253,7 +254,7 @@ def _drawn(options: Options | None) -> Drawn:
 def _shape(request: AnswerRequest) -> str:
     if not request.format:
         return ""
-    return ANY_OBJECT if request.format == "json" else clean(json.dumps(request.format, ensure_ascii=False))
+    return ANY_OBJECT if request.format == "json" else as_text(request.format, "format")
 
 
 def _logprobs(request: AnswerRequest) -> int | None:

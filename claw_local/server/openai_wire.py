@@ -17,6 +17,7 @@ from ..talking.text import clean
 from .api import caller_of, session_of
 from .asking import ANY_OBJECT, Asked, Drawn, Said, Tool, ToolCall
 from .errors import Invalid
+from .schemas import as_text
 
 MOST_MESSAGES = 2000
 MOST_TOOLS = 128
@@ -285,11 +286,11 @@ def _said(message: ChatMessage) -> Said:
 
 
 def _tool(function: Function) -> Tool:
-    parameters = json.loads(clean(json.dumps(function.parameters or {}, ensure_ascii=False)))
+    parameters = json.loads(as_text(function.parameters or {}, "tools"))
     return Tool(clean(function.name), clean(function.description or ""), parameters)
 
 
 def _shape(form: PlainFormat | ShapedFormat | None) -> str:
     if isinstance(form, ShapedFormat):
-        return clean(json.dumps(form.json_schema.schema_, ensure_ascii=False))
+        return as_text(form.json_schema.schema_, "response_format")
     return ANY_OBJECT if form is not None and form.type == "json_object" else ""

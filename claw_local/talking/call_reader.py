@@ -81,7 +81,10 @@ class CallReader:
             if len(text) <= LONGEST and (not text or text[0] in "{["):
                 return None
             return self._no_call(len(self._held))
-        found = _calls(value)
+        try:
+            found = _calls(value)
+        except RecursionError:  # Brackets without end: no call looks like that.
+            found = None
         if found is None:
             return self._no_call(len(self._held) - len(text) + end)
         self.calls += found

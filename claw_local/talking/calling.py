@@ -23,6 +23,8 @@ DEEPEST = 4
 MOST_PARTS = 4000
 """Parts that a schema may have once its references are written out; further ones may be anything."""
 """How often a schema may be put into itself."""
+MOST_LEVELS = 80
+"""Objects and lists inside each other; what is deeper may be anything."""
 
 
 @dataclass(frozen=True)
@@ -202,18 +204,24 @@ def _inlined(schema: Any, root: Mapping[str, Any]) -> Any:
     """A schema with what its references mean in their place; what goes on for ever may be anything at the end."""
     parts = 0
 
-    def inlined(schema: Any, depth: int) -> Any:
+    def inlined(schema: Any, depth: int, level: int = 0) -> Any:
         nonlocal parts
         parts += 1
+        if level > MOST_LEVELS:
+            return {}
         if isinstance(schema, list):
-            return [inlined(part, depth) for part in schema]
+            return [inlined(part, depth, level + 1) for part in schema]
         if not isinstance(schema, Mapping):
             return schema
         reference = schema.get("$ref")
         if isinstance(reference, str):
             found = _pointed(reference, root) if depth < DEEPEST and parts < MOST_PARTS else None
-            return inlined(found, depth + 1) if found is not None else {}
-        return {name: inlined(part, depth) for name, part in schema.items() if name not in ("$defs", "definitions")}
+            return inlined(found, depth + 1, level + 1) if found is not None else {}
+        return {
+            name: inlined(part, depth, level + 1)
+            for name, part in schema.items()
+            if name not in ("$defs", "definitions")
+        }
 
     return inlined(schema, 0)
 

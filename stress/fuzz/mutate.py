@@ -111,7 +111,7 @@ def _changed(value: Any, chance: random.Random, depth: int) -> Any:
         return copy_of
     way = chance.randrange(12)
     if way == 0:
-        return _deep(value, chance.choice((5, 50, 150, 400)), chance)
+        return _deep(value, chance.choice((5, 50, 70, 150, 300)), chance)
     if way == 1 and isinstance(value, str):
         return value * chance.choice((0, 2, 100))
     return chance.choice(VALUES)

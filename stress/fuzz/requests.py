@@ -147,9 +147,11 @@ def targets(folder: Path) -> list[Target]:
 
     def made_calls(chance: random.Random) -> bytes:
         value = damaged_json([{"name": "read", "arguments": {"path": "a.txt", "lines": 3}}], chance)
-        return b"<tool_call>" + as_json(
-            value if chance.random() < 0.5 else value[:1] if isinstance(value, list) else value
-        )
+        text = as_json(value[0] if isinstance(value, list) and value and chance.random() < 0.5 else value)
+        if chance.random() < 0.1:
+            depth = chance.choice((100, 490, 700, 3000))
+            text = b"[" * depth + text + b"]" * depth
+        return chance.choice((b"<tool_call>", b"")) + text
 
     return [
         api("openai", openai_wire.ChatRequest, lambda body: body.asked(request), _OPENAI),
