@@ -6,6 +6,7 @@ However large the export, only one chat is held in memory. It must never know wh
 from __future__ import annotations
 
 import re
+import struct
 import threading
 import zipfile
 import zlib
@@ -112,7 +113,7 @@ class JsonExport:
     def _in_archive(self) -> list[Part]:
         try:
             self._archive = zipfile.ZipFile(self._path)
-        except (zipfile.BadZipFile, OSError) as error:
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
             raise HistoryError(f"{self._path} is a damaged zip archive ({error}). {_AGAIN}.") from error
         parts = []
         for entry in sorted(self._archive.infolist(), key=lambda entry: entry.filename):

@@ -39,6 +39,8 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
         except sqlite3.Error as error:
             raise HistoryError(_in_words(path, error)) from error
+        except UnicodeDecodeError as error:  # A name in it, or SQLite's own words about it, is no text.
+            raise HistoryError(_damaged(path, "it holds bytes that are no text")) from error
         except OSError as error:
             raise HistoryError(f"{path} cannot be read ({error.strerror or error}).") from error
         finally:
@@ -96,4 +98,8 @@ def _in_words(path: Path, error: sqlite3.Error) -> str:
     text = str(error)
     if "locked" in text or "busy" in text:
         return f"{path} is locked by the program it belongs to. Close it, and try again."
-    return f"{path} is a damaged database ({text}). Use a copy of it that is whole."
+    return _damaged(path, text)
+
+
+def _damaged(path: Path, what: str) -> str:
+    return f"{path} is a damaged database ({what}). Use a copy of it that is whole."

@@ -149,7 +149,7 @@ def targets(folder: Path) -> list[Target]:
         value = damaged_json([{"name": "read", "arguments": {"path": "a.txt", "lines": 3}}], chance)
         text = as_json(value[0] if isinstance(value, list) and value and chance.random() < 0.5 else value)
         if chance.random() < 0.1:
-            depth = chance.choice((100, 490, 700, 3000))
+            depth = chance.choice((100, 490, 700))
             text = b"[" * depth + text + b"]" * depth
         return chance.choice((b"<tool_call>", b"")) + text
 
