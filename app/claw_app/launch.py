@@ -94,7 +94,15 @@ def leave(assistant: Assistant | None, status: int, error: BaseException | None 
         BaseException: `error`, if there is one.
     """
     if assistant is not None:
-        closing = threading.Thread(target=assistant.close, daemon=True, name="close")
+
+        def close() -> None:
+            nonlocal error
+            try:
+                assistant.close()
+            except Exception as failed:  # Such as what was said while the disk was full, and could not be saved.
+                error = error or failed
+
+        closing = threading.Thread(target=close, daemon=True, name="close")
         closing.start()
         closing.join(CLOSE_TIMEOUT_S)
         if closing.is_alive():

@@ -22,7 +22,7 @@ LONGEST = 32 << 20
 MOST_PARTS = 1 << 20
 """Of a list."""
 LARGEST_NUMBER_BITS = 4096
-MOST_SECONDS = 5.0
+MOST_SECONDS = 2.0
 _WIDEST = 10_000
 """Of a number that says how wide a text is to be made, or how many parts something is to be cut into."""
 _WIDTH = re.compile(r"\d{5,}")
