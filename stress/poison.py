@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+from claw_local.adapters.bounds import SAME_WORDS, bounded
 from claw_local.history.importing import import_file
 from claw_local.judge.background import judge_turn
 from claw_local.judge.unheard import UnheardJudge
@@ -26,7 +27,6 @@ from claw_local.paths import Paths, locate
 from claw_local.settings import LearningSettings
 from claw_local.signals import turns
 from claw_local.signals.attached import Attachment, compose
-from claw_local.signals.bounds import SAME_WORDS, bounded
 from claw_local.store import Store
 from claw_local.store.in_memory import InMemoryDatabase
 

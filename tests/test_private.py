@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from claw_local import Assistant
+from claw_local.adapters.bounds import without_secrets
 from claw_local.doctor.home import check_private
 from claw_local.paths import Paths
 from claw_local.signals import turns
-from claw_local.signals.bounds import without_secrets
 from stress.homes import make
 
 ROOT = Path(__file__).resolve().parents[1]

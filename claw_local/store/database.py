@@ -191,8 +191,9 @@ class Database:
         except OverflowError as error:
             raise NotFoundError("There is nothing with that number: it is larger than any id can be.") from error
         except (sqlite3.Error, OSError) as error:
-            kind = DiskError if is_the_disk(error) else StoreError
-            raise kind(in_words(self.path, error, BUSY_TIMEOUT_S)) from error
+            if is_the_disk(error):
+                raise DiskError(in_words(self.path, error, BUSY_TIMEOUT_S)) from error
+            raise StoreError(in_words(self.path, error, BUSY_TIMEOUT_S)) from error
 
     def _create_private(self) -> None:
         # SQLite gives the WAL and shared-memory files the mode of the database itself.

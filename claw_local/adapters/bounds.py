@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..adapters.qualities import is_refusal
 from ..judge.filters import has_secret
+from ..signals.quoted import spoken
+from ..signals.turns import Turn
 from ..store import StoredMessage
-from .quoted import spoken
-from .turns import Turn
+from .qualities import is_refusal
 
 SAME_WORDS = 3
 """So often the same next state is rewarded in one chat."""
