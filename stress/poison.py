@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from claw_local.adapters.bounds import SAME_WORDS, bounded
 from claw_local.history.importing import import_file
 from claw_local.judge.background import judge_turn
+from claw_local.judge.bounds import SAME_WORDS, bounded
 from claw_local.judge.unheard import UnheardJudge
 from claw_local.judge.verdict import Identity, Verdict
 from claw_local.paths import Paths, locate

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from claw_local import Assistant
-from claw_local.adapters.bounds import without_secrets
 from claw_local.doctor.home import check_private
+from claw_local.judge.bounds import without_secrets
 from claw_local.paths import Paths
 from claw_local.signals import turns
 from stress.homes import make

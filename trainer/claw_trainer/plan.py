@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from claw_local.adapters.bounds import bounded, without_secrets
 from claw_local.adapters.lessons import Lesson, lasting_hints, lessons_of
 from claw_local.engine.base import Engine
 from claw_local.errors import LearnError
 from claw_local.files import write_whole
+from claw_local.judge.bounds import bounded, without_secrets
 from claw_local.memory import likes
 from claw_local.settings import Settings
 from claw_local.signals import turns

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claw_local.adapters.bounds import SAME_WORDS, bounded, without_secrets
+from claw_local.judge.bounds import SAME_WORDS, bounded, without_secrets
 from claw_local.signals.turns import Turn
 from claw_local.store import Store, StoredMessage
 

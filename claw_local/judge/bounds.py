@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..judge.filters import has_secret
+from ..adapters.qualities import is_refusal
 from ..signals.quoted import spoken
 from ..signals.turns import Turn
 from ..store import StoredMessage
-from .qualities import is_refusal
+from .filters import has_secret
 
 SAME_WORDS = 3
 """So often the same next state is rewarded in one chat."""
