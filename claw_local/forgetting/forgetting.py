@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ..errors import LearnError, StoreError, UsageError
+from ..errors import DiskError, LearnError, StoreError, UsageError
 from ..idle import kept as runs_left
 from ..store import Store
 from ..store import forgetting as tables
@@ -115,6 +115,10 @@ class Forgetting:
         self._stop_learning()
         report("taking it out of chats, hints and adapters")
         with self._store.database.erasing(), self._store.database.write() as db:
+            if self._store.database.adrift:
+                raise DiskError(
+                    "Nothing can be taken off a disk that is full or fails. Free some space, and forget then."
+                )
             if self._store.runs.running() is not None:
                 raise LearnError("A learning run has just begun. Wait for it to end, and forget then.")
             going = tables.find(db, request)
