@@ -18,7 +18,7 @@ from urllib.parse import quote
 from .. import leftovers
 from ..errors import AdapterError, ClawError
 from ..paths import Paths
-from .check import Check, size, tidy
+from .check import Check, State, size, tidy
 
 FIX = "`claw-local doctor --fix` mends it."
 LARGEST_LOG = 256 << 20
@@ -39,7 +39,7 @@ def check_private(paths: Paths) -> Check:
     """Files for their owner only (0600), folders too (0700), and all of them this person's."""
     if os.name != "posix":
         return Check("private", "ok", "as the system keeps a person's own folders")
-    strangers = [path for path in _own(paths) if path.lstat().st_uid != os.geteuid()]
+    strangers = [path for path in _own(paths) if path.lstat().st_uid != os.geteuid() != 0]
     if strangers:
         return Check(
             "private",
@@ -49,7 +49,9 @@ def check_private(paths: Paths) -> Check:
         )
     open_ones = list(open_to_others(paths))
     if open_ones:
-        return Check("private", "problem", f"others on this machine can read {_some(open_ones)}", FIX)
+        # In a folder that is open, closed files show their names only.
+        state: State = "problem" if any(path.is_file() for path in open_ones) else "warning"
+        return Check("private", state, f"others on this machine can look into {_some(open_ones)}", FIX)
     return Check("private", "ok", "only you can read what is kept")
 
 
