@@ -57,28 +57,30 @@ def aside(target: Path) -> Iterator[Path]:
 def found(paths: Paths) -> list[Path]:
     """What killed processes left: in the folders of this home, and wherever a note leads."""
     here = [entry for folder in _folders(paths) for entry in _scan(folder) if is_dead(entry, _ASIDE, _STAGING)]
-    return [*here, *(made for _, made in _noted(paths) if os.path.lexists(made))]
+    return [*here, *(made for _, made in _noted(paths) if made is not None)]
 
 
 def sweep(paths: Paths) -> list[Path]:
     """Delete it. Returns what went."""
     gone = [entry for entry in found(paths) if remove(entry)]
     for note, made in _noted(paths):
-        if not os.path.lexists(made):  # Where it could not be deleted, its disk may be back at another time.
+        if made is None:  # Where it could not be deleted, its disk may be back at another time.
             remove(note)
     return gone
 
 
-def _noted(paths: Paths) -> Iterator[tuple[Path, Path]]:
-    """Each note of a process that has ended, and what it names. One that was forged names nothing: what it names must
-    be called as the note is."""
+def _noted(paths: Paths) -> Iterator[tuple[Path, Path | None]]:
+    """Each note of a process that has ended, and what it names; None: that is not there (any more). One that was cut
+    short or forged names nothing: what a note names must be called as the note is."""
     for note in _listed(paths.data / NOTES):
+        if not is_dead(note, _ASIDE):
+            continue
         try:
             made = Path(note.read_text("utf-8"))
         except (OSError, ValueError):
-            continue
-        if is_dead(note, _ASIDE) and made.name == note.name and made.is_absolute():
-            yield note, made
+            made = Path()
+        there = made.name == note.name and made.is_absolute() and os.path.lexists(made)
+        yield note, made if there else None
 
 
 def remove(entry: Path) -> bool:
@@ -103,6 +105,7 @@ def _note(made: Path) -> Path | None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(os.path.abspath(made))
     except (OSError, ValueError):
+        remove(note)
         return None  # It is for tidiness only: without it, the work goes on.
     return note
 

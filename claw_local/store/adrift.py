@@ -10,8 +10,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlite_utils import Database as SqliteDatabase
 
@@ -51,11 +52,7 @@ class Adrift:
         self._path = path
         self._next_try = time.monotonic() + RETRY_S
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        source = sqlite3.connect(path, timeout=5.0)
-        try:
-            source.backup(connection)
-        finally:
-            source.close()
+        _copy(path, connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
         self.db = SqliteDatabase(connection)
@@ -190,6 +187,21 @@ class Adrift:
         elif table == "messages":
             search.remove_messages(db, [identity])
         db.conn.execute(f"delete from {table} where id = ?", (identity,))
+
+
+def _copy(path: Path, target: sqlite3.Connection) -> None:
+    """Read the whole file. Where not even what SQLite puts beside it can be made, and there is no log, it is read as
+    one that nobody changes: on a full disk nobody does."""
+    log = path.with_name(f"{path.name}-wal")
+    alone = not log.exists() or log.stat().st_size == 0
+    for options in ("", "?immutable=1") if alone else ("",):
+        try:
+            with closing(sqlite3.connect(f"file:{quote(path.as_posix())}{options}", uri=True, timeout=5.0)) as source:
+                source.backup(target)
+            return
+        except sqlite3.OperationalError:
+            if options or not alone:
+                raise
 
 
 @contextmanager

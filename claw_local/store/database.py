@@ -47,9 +47,14 @@ class Database:
         self._closed = False
         self._adrift: Adrift | None = None
         paths.make()
-        with self.errors_in_words():
-            self._create_private()
-            self._migrate(migrations)
+        try:
+            with self.errors_in_words():
+                self._create_private()
+                self._migrate(migrations)
+        except DiskError:
+            # One that is up to date can be read, and what is said now kept in memory.
+            if not self._cast_off() or self._applied() != [migration.__name__ for migration in migrations]:
+                raise
 
     @property
     def db(self) -> SqliteDatabase:
