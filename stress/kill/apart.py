@@ -85,7 +85,9 @@ class Apart:
         paths = locate(copy)
         with closing(sqlite3.connect(paths.database, isolation_level=None)) as connection:
             connection.execute(
-                "insert into chats (title, created_at, updated_at) values ('since', ?, ?)", (now(), now())
+                "insert into chats (title, model, system, learn, archived, created_at, updated_at) "
+                "values ('since', '', '', 1, 0, ?, ?)",
+                (now(), now()),
             )
             connection.execute(f"update adapters set gguf_path = replace(gguf_path, '{self.paths.data}', '{copy}')")
             connection.execute(f"update adapters set peft_dir = replace(peft_dir, '{self.paths.data}', '{copy}')")

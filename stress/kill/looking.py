@@ -26,6 +26,7 @@ class Shown:
 
     def __init__(self, question: str, text: str = "") -> None:
         self.question, self.text = question, text
+        self.reported = False
 
 
 def home_faults(paths: Paths, shown: list[Shown], outside: Path, *, working: bool) -> list[str]:
@@ -88,15 +89,19 @@ def export_faults(paths: Paths, outside: Path) -> list[str]:
 
 
 def _lost(assistant: Assistant, shown: list[Shown]) -> list[str]:
+    """What is not there, each reported once."""
     found = []
     with assistant.store.database.read() as db:
-        for one in shown:
+        for one in [one for one in shown if not one.reported]:
+            before = len(found)
             rows = list(db.table("messages").rows_where("role = 'user' and content = ?", [one.question], select="id"))
             if not rows:
                 found.append(f"the question {one.question!r} is gone")
+                one.reported = True
                 continue
             replies = list(db.table("messages").rows_where("parent_id = ?", [rows[-1]["id"]], select="content"))
-            if one.text and not any(harmless(row["content"]).startswith(one.text) for row in replies):
+            if one.text and not any(harmless(row["content"]).startswith(harmless(one.text)) for row in replies):
                 kept = [row["content"][:80] for row in replies]
                 found.append(f"of the reply to {one.question!r}, {one.text[:80]!r} was shown, and {kept} is kept")
+            one.reported = len(found) > before
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,14 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "claw_local")
+
+
+_ESCAPES = re.compile(rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b[\]P][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.")
+
+
+def drawn(said: bytes) -> bytes:
+    """What a terminal was given, without what moves the cursor and colours: words that were drawn in one go."""
+    return _ESCAPES.sub(b"", said)
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -93,11 +102,12 @@ class Program:
         """Until it has written this; whether it did in time."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
-            if what in self.said[after:]:
+            over = not self.lives
+            if what in drawn(self.said[after:]):
                 return True
-            if not self.lives:
-                return what in self.said[after:]
-            time.sleep(0.02)
+            if over:
+                return False
+            time.sleep(0.05)
         return False
 
     def wait(self, timeout_s: float) -> bool:

@@ -13,11 +13,10 @@ from pathlib import Path
 from claw_local.paths import Paths
 
 from .looking import Shown, export_faults, home_faults
-from .programs import COMMAND, Program
+from .programs import COMMAND, Program, drawn
 
 KINDS = ("ask", "export", "merge", "train", "app", "judge", "serve", "backup")
 _FORMATS = ("claw", "gguf", "peft")
-_ESCAPES = re.compile(rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b[\]P][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.")
 
 
 class Together:
@@ -62,7 +61,7 @@ class Together:
     def _open_beside(self, kind: str) -> None:
         if self._app is None or not self._app.lives:
             self._app = Program(self.paths.data, [*COMMAND, "chat"], on_terminal=True)
-            self._app.wait_for(b"F1", 60)
+            self._app.wait_for(b"Ask anything", 60)
         if self._server is None or not self._server.lives:
             self._server = Program(self.paths.data, [*COMMAND, "serve", "--port", "0", "--learn"])
             self._server.wait_for(b"http://", 60)
@@ -112,7 +111,7 @@ class Together:
         self.caught += app.lives
         app.kill(all_of_it=all_of_it)
         self._app = None
-        if word.encode() in _ESCAPES.sub(b"", app.said[before:]):
+        if word.encode() in drawn(app.said[before:]):
             self.shown.append(Shown(word))
 
     def _kill_server(self, all_of_it: bool) -> None:
