@@ -83,7 +83,9 @@ class Together:
         if kind == "export" and form == "peft":
             arguments = ["adapters", "export", "1", f"{target}.peft-{self._number}", "--format", form]
         program = Program(self.paths.data, [*COMMAND, *arguments])
-        moment = self.chance.random() * self._lasts[kind]
+        # Where something is shown at the end, moments near the end are the interesting ones.
+        earliest = 0.4 if kind in ("ask", "judge") else 0.0
+        moment = self.chance.uniform(earliest, 1.0) * self._lasts[kind]
         ended = program.wait(moment)
         if ended:
             self._lasts[kind] = max(0.3, time.monotonic() - program.began)
