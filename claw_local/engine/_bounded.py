@@ -74,14 +74,18 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
-        for node in list(tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock))):
+        bodies = [node.body for node in tree.find_all(nodes.For)]
+        bodies += [node.body for node in tree.find_all(nodes.Macro)]
+        bodies += [node.body for node in tree.find_all(nodes.CallBlock)]
+        for body in bodies:
             counted = nodes.Call(nodes.EnvironmentAttribute("step"), [], [], None, None)
-            node.body.insert(0, nodes.Output([counted]))
+            body.insert(0, nodes.Output([counted]))
         for concat in list(tree.find_all(nodes.Concat)):
             # In place: the node becomes a call of `whole` with the same parts.
             call = nodes.Call(nodes.EnvironmentAttribute("whole"), concat.nodes, [], None, None)
             _become(concat, call)
-        return tree.set_environment(self)
+        tree.set_environment(self)
+        return tree
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         self.step()
@@ -127,7 +131,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             _check_replace(str(text), str(old), str(new))
             return otherwise(context, text, old, new, count)
 
-        replaced.jinja_pass_arg = otherwise.jinja_pass_arg  # type: ignore[attr-defined]
+        _pass_on(otherwise, replaced)
         return replaced
 
     def _joined(self, values: Iterable[Any], between: Any = "", attribute: Any = None) -> str:
@@ -140,7 +144,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
 
 def _become(node: nodes.Node, other: nodes.Node) -> None:
-    node.__class__ = other.__class__  # type: ignore[assignment]
+    object.__setattr__(node, "__class__", other.__class__)
     for name in other.fields:
         setattr(node, name, getattr(other, name))
 
@@ -155,10 +159,15 @@ def _narrow(otherwise: Callable[..., Any]) -> Callable[..., Any]:
                 raise TooMuch("it makes a text too wide")
         return otherwise(*values, **named)
 
-    for name in ("jinja_pass_arg", "jinja_async_variant"):
-        if hasattr(otherwise, name):
-            setattr(narrow, name, getattr(otherwise, name))
+    _pass_on(otherwise, narrow)
     return narrow
+
+
+def _pass_on(from_: Callable[..., Any], to: Callable[..., Any]) -> None:
+    """How Jinja calls a filter holds for the one around it too."""
+    for name in ("jinja_pass_arg", "jinja_async_variant"):
+        if hasattr(from_, name):
+            setattr(to, name, getattr(from_, name))
 
 
 def _fits(size: int, what: Any = "") -> None:

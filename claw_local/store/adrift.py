@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sqlite_utils import Database as SqliteDatabase
@@ -153,15 +154,15 @@ class Adrift:
         return [row[0] for row in rows]
 
     @staticmethod
-    def _row(connection: sqlite3.Connection, table: str, identity: int) -> dict[str, object] | None:
+    def _row(connection: sqlite3.Connection, table: str, identity: int) -> dict[str, Any] | None:
         cursor = connection.execute(f"select * from {table} where id = ?", (identity,))
         names = [column[0] for column in cursor.description]
         row = cursor.fetchone()
         return None if row is None else dict(zip(names, row, strict=True))
 
     def _pointed(
-        self, there: sqlite3.Connection, table: str, row: dict[str, object], renamed: dict[str, dict[int, int]]
-    ) -> dict[str, object]:
+        self, there: sqlite3.Connection, table: str, row: dict[str, Any], renamed: dict[str, dict[int, int]]
+    ) -> dict[str, Any]:
         """A row with what it points to under its number in the file; what is gone there is pointed to no more."""
         columns = dict(row)
         for column, other in _POINTS[table].items():
