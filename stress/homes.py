@@ -16,7 +16,7 @@ from claw_local.engine.base import Sampling
 from claw_local.paths import Paths, locate
 from claw_local.store import AdapterRecord
 
-from .tiny import HEADS, HEADS_KV, INNER, WIDTH, write_tiny
+from .tiny import SHAPES, write_tiny
 
 QUESTIONS = ("What is rain?", "What is snow?", "What is wind?", "What is hail?", "What is fog?", "What is dew?")
 WISH = "Please write everything in lowercase letters only, in one sentence."
@@ -43,7 +43,7 @@ enabled = false
 def make(folder: Path, *, lessons: int = 6) -> Paths:
     """A home with a tiny model of its own, that many lessons, and an adapter in use."""
     paths = locate(folder).make()
-    model = write_tiny(paths.models / "tiny.gguf", "llama")
+    model = write_tiny(paths.models / "tiny.gguf")
     paths.settings.write_text(SETTINGS.format(model=model), "utf-8")
     paths.settings.chmod(0o600)
     with Assistant.open(folder) as assistant:
@@ -79,23 +79,13 @@ def plant_adapter(assistant: Assistant, seed: int = 0) -> AdapterRecord:
 def random_lora(seed: int = 0, rank: int = 4) -> PeftLora:
     """For the tiny llama: all linear layers of its first two blocks."""
     random = np.random.default_rng(seed)
-    keys = WIDTH // HEADS * HEADS_KV
-    shapes = {
-        "self_attn.q_proj": (WIDTH, WIDTH),
-        "self_attn.k_proj": (keys, WIDTH),
-        "self_attn.v_proj": (keys, WIDTH),
-        "self_attn.o_proj": (WIDTH, WIDTH),
-        "mlp.gate_proj": (INNER, WIDTH),
-        "mlp.up_proj": (INNER, WIDTH),
-        "mlp.down_proj": (WIDTH, INNER),
-    }
     weights = {
         (block, module): (
-            (random.standard_normal((rank, shapes[module][1])) * 0.05).astype(np.float32),
-            (random.standard_normal((shapes[module][0], rank)) * 0.05).astype(np.float32),
+            (random.standard_normal((rank, SHAPES[name][1])) * 0.05).astype(np.float32),
+            (random.standard_normal((SHAPES[name][0], rank)) * 0.05).astype(np.float32),
         )
         for block in range(2)
-        for module in MODULES
+        for module, name in MODULES.items()
     }
     return PeftLora(2.0 * rank, weights, "tiny")
 

@@ -70,7 +70,7 @@ MESSAGES = (
 
 
 def targets(folder: Path) -> list[Target]:
-    model = write_tiny(folder / "model.gguf", "llama").read_bytes()
+    model = write_tiny(folder / "model.gguf").read_bytes()
     start = model[:9000]
     file = folder / "damaged.gguf"
 
