@@ -61,6 +61,7 @@ def make(folder: Path, *, lessons: int = 6) -> Paths:
 def plant_adapter(assistant: Assistant, seed: int = 0) -> AdapterRecord:
     """An adapter with random matrices, registered as a learning run does."""
     folder = assistant.paths.adapters / f"run-0-{seed}"
+    folder.mkdir(mode=0o700)
     lora = random_lora(seed)
     write_peft(lora, folder / "peft")
     write_gguf(lora, BaseShape.of(assistant.model_path), folder / "adapter.gguf")
