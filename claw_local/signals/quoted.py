@@ -24,8 +24,9 @@ _BLANK = re.compile(r"\n[ \t]*\n")
 def spoken(message: str) -> str:
     """The person's own words in a message; "" if it only shows something."""
     text = own_words(message)
-    for pattern in (_FENCED, _MARKUP, _CITED, _MARKS):
+    for pattern in (_FENCED, _MARKUP, _CITED):
         text = pattern.sub("", text)
+    text = _MARKS.sub("…", text)  # The sentence around it stays one.
     # "Summarise this:", a blank line, and what is to be summarised.
     parts = [part for part in _BLANK.split(text.strip("\n")) if part.strip()]
     for number, part in enumerate(parts[:-1]):
