@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from .paths import APP, HOME_VARIABLE, Paths
 
 APP_ID = "local.claw.ClawLocal"
-OTHER_FILES = ("model-hashes.json", "mcp.json")
+OTHER_FILES = ("model-hashes.json", "model-files.json", "mcp.json")
 """What lies beside the files that `Paths` names."""
 
 

@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.theme import ThemeProvider
 
 from claw_local.errors import ClawError
-from claw_local.language import N_, _
+from claw_local.language import _
 
 from .background import Background
 from .launch import when_ended
@@ -37,12 +37,6 @@ T = TypeVar("T")
 _TWICE_S = 2.0
 _TIDY_S = 0.5
 
-TEXTUALS_OWN = {
-    N_("Theme"): N_("Change the colours"),
-    N_("Screenshot"): N_("Save a picture of the screen (SVG)"),
-}
-"""What the palette has from Textual, and what it does."""
-
 
 class ClawApp(App[None]):
     """The chat in the terminal.
@@ -57,7 +51,7 @@ class ClawApp(App[None]):
     """
 
     TITLE = "claw-local"
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (11, "-tall")]  # noqa: RUF012
     CLOSE_TIMEOUT = 0.5
 
     def __init__(
@@ -89,6 +83,7 @@ class ClawApp(App[None]):
         self._first_chat, self._first_workspace = chat_id, workspace
         self._opened: asyncio.Future[Assistant] | None = None
         self._interrupted_at = 0.0
+        self._said: dict[str, str] = {}
         # What is typed before there is a field to type in; None once there is one.
         self._typed_ahead: list[events.Key | events.Paste] | None = []
 
@@ -209,19 +204,39 @@ class ClawApp(App[None]):
         if not self.leaving:
             self.say(self.sentence(error), title=_("That did not work"), severity="error", timeout=10)
 
-    def say(self, words: str, *, title: str = "", severity: SeverityLevel = "information", timeout: float = 4) -> None:
-        """Show a notification. The words may come from anywhere: they are cleaned, and never read as markup."""
-        self.notify(clean(words), title=title, severity=severity, timeout=timeout, markup=False)
+    def say(
+        self,
+        words: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float = 4,
+        topic: str = "",
+    ) -> None:
+        """Show a notification. The words may come from anywhere: they are cleaned, and never read as markup.
+
+        Args:
+            topic: what it is about; what was said about the same before goes, for it is no longer so.
+        """
+        words = clean(words)
+        if topic:
+            for old in [one for one in self._notifications if one.message == self._said.get(topic)]:
+                self._unnotify(old, refresh=False)
+            self._said[topic] = words
+        self.notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     # What works everywhere
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Everything in the table of commands, every chat, and Textual's own."""
-        from .commands import COMMANDS
+        """Everything in the table of commands, and every chat: what slash commands can do too."""
+        from .commands import COMMANDS, key_names
 
         for command in COMMANDS:
+            keys = key_names(command)
             yield SystemCommand(
-                _(command.title), _(command.help), partial(self.call_later, self.main.run_action, command.action)
+                _(command.title),
+                f"{_(command.help)} ({keys})" if keys else _(command.help),
+                partial(self.call_later, self.main.run_action, command.action),
             )
         for chat_id, title in self.main.chats.titles():
             yield SystemCommand(
@@ -231,9 +246,6 @@ class ClawApp(App[None]):
                 partial(self.call_later, self.main.go_to, chat_id),
                 discover=False,
             )
-        for own in super().get_system_commands(screen):
-            if own.title in TEXTUALS_OWN:
-                yield own._replace(title=_(own.title), help=_(TEXTUALS_OWN[own.title]))
 
     def action_command_palette(self) -> None:
         """Ctrl+P: everything, by name."""
@@ -254,11 +266,18 @@ class ClawApp(App[None]):
         """Change between dark and light."""
         self.theme = LIGHT.name if self.current_theme.dark else DARK.name
 
+    def action_screenshot(self, filename: str | None = None, path: str | None = None) -> None:
+        """Save a picture of the screen, once the list that it was chosen from is gone."""
+        self.set_timer(0.1, partial(self.deliver_screenshot, filename, path))
+
     def action_help_quit(self) -> None:
-        """Ctrl+C: stop a reply; pressed twice, leave."""
+        """Ctrl+C: stop a reply; else throw away what is typed; pressed twice, leave."""
         now = time.monotonic()
         if self.main.live is not None and not self.main.live.stopping:
             self.main.action_stop()
+        elif self.screen is self.main and self.main.composer.has_focus and self.main.composer.text:
+            self.main.composer.throw_away()
+            self.say(_("Thrown away; Ctrl+Z brings it back. Ctrl+C twice quits."), topic="thrown")
         elif now - self._interrupted_at < _TWICE_S:
             self.call_later(self.action_quit)
         else:

@@ -20,6 +20,7 @@ class Shown:
     Attributes:
         versions: the ids of all messages that stand in its place, its own included.
         because: what the person said after a reply, which is what the judge went by.
+        by: who wrote a reply that no model wrote here: "you" or "elsewhere"; else empty.
         said: its text, without the calls of tools in it.
         call: what a tool was called for, of a message with what it returned.
     """
@@ -30,6 +31,7 @@ class Shown:
     because: str
     said: str
     call: ToolCall | None = None
+    by: str = ""
 
 
 class Branch:
@@ -48,9 +50,17 @@ class Branch:
 
     def refresh(self) -> None:
         """Find out anew which messages there are."""
-        head = self._assistant.chat(self.chat_id).head_id
-        self.ids = [one for one in self._assistant.store.messages.branch_ids(head) if one != self._leave_out]
+        chat = self._assistant.chat(self.chat_id)
+        self._other = "elsewhere" if chat.origin else "you"
+        self.ids = [one for one in self._assistant.store.messages.branch_ids(chat.head_id) if one != self._leave_out]
         self._places = {message_id: place for place, message_id in enumerate(self.ids)}
+
+    def cut(self, message_id: int) -> None:
+        """Something else is being said in the place of a message: it and all that follows it are no longer on it."""
+        place = self._places.get(message_id)
+        if place is not None:
+            del self.ids[place:]
+            self._places = {one: number for number, one in enumerate(self.ids)}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -80,6 +90,7 @@ class Branch:
                 _asked(messages.get(after.get(one, 0))),
                 self._assistant.tools.said(messages[one]),
                 calls.get(one),
+                "" if messages[one].role != "assistant" or messages[one].by_model else self._other,
             )
             for one in ids
             if one in messages

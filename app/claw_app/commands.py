@@ -44,7 +44,7 @@ class Command:
 SLASH = {
     "toggle_chats": "chats",
     "search_chats": "search",
-    "filter_chats": "find",
+    "filter_chats": "open",
     "chat_settings": "settings",
     "undo_delete": "undelete",
     "undo_last": "undo",
@@ -55,6 +55,11 @@ SLASH = {
     "newer_version": "after",
     "toggle_learning": "learn",
     "learning_view": "learned",
+    "learning_status": "status",
+    "hold_learning": "pause",
+    "release_learning": "resume",
+    "choose_model": "model",
+    "forget_message": "forget-this",
     "app.toggle_theme": "theme",
     "app.change_theme": "themes",
     "first_steps": "start",
@@ -63,14 +68,20 @@ SLASH = {
 
 WORDS = {
     "rename_chat": N_("TITLE"),
+    "filter_chats": N_("TITLE"),
+    "choose_model": N_("NAME"),
+    "forget_chat": N_("TEXT"),
     "search_chats": N_("WORDS"),
     "workspace": N_("FOLDER"),
     "hint": N_("TEXT"),
-    "toggle_learning": "on|off|now|status|pause|resume",
+    "toggle_learning": "on|off|…",
     "attach_file": N_("PATH"),
     "app.toggle_theme": N_("NAME"),
 }
 """What may follow a slash command."""
+
+ALIASES = {"exit": "quit", "bye": "quit", "clear": "new", "again": "regenerate", "find": "open", "models": "model"}
+"""What other programs call some of them: taken, and not offered."""
 
 
 GROUPS: dict[str, tuple[Command, ...]] = {
@@ -85,10 +96,11 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             N_("Search in everything that was said, in every chat"),
             N_("Search"),
         ),
-        Command("filter_chats", "", "slash", N_("Find chat"), N_("Find a chat by its title")),
+        Command("filter_chats", "", "slash", N_("Open chat"), N_("Find a chat by its title, and go to it")),
         Command("rename_chat", "f2", "", N_("Rename chat"), N_("Give this chat another name")),
+        Command("choose_model", "", "", N_("Model"), N_("Which model answers in this chat")),
         Command(
-            "chat_settings", "f6", "", N_("Chat settings"), N_("Model, system prompt, sampling; may this chat teach?")
+            "chat_settings", "f6", "", N_("Chat settings"), N_("Model, adapter, system prompt, sampling; may it teach?")
         ),
         Command(
             "workspace", "", "", N_("Workspace"), N_("The one folder that this chat's tools may touch; none: no tools")
@@ -100,6 +112,20 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         ),
         Command("archive_chat", "", "", N_("Archive chat"), N_("Put this chat away, or take it out again")),
         Command("duplicate_chat", "", "", N_("Duplicate chat"), N_("Go on in a copy of this chat")),
+        Command(
+            "forget_chat",
+            "",
+            "",
+            N_("Forget chat"),
+            N_("Take it out of all there is, for good; or all with TEXT"),
+        ),
+        Command(
+            "forget_message",
+            "",
+            "",
+            N_("Forget message"),
+            N_("Take the message in focus out, with its question, for good"),
+        ),
         Command("export_chat", "", "", N_("Export chat"), N_("Write this chat, or all, to a Markdown or JSON file")),
         Command("new_incognito", "f12", "", N_("Incognito chat"), N_("A chat that is never stored nor learned from")),
     ),
@@ -150,6 +176,9 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             N_("Learned"),
         ),
         Command("learn_now", "f5", "", N_("Learn now"), N_("Train on what you taught; again to stop")),
+        Command("learning_status", "", "", N_("How learning stands"), N_("What learning by itself waits for")),
+        Command("hold_learning", "", "", N_("Pause learning"), N_("Learn nothing by itself until you resume")),
+        Command("release_learning", "", "", N_("Resume learning"), N_("It may learn by itself again")),
     ),
     N_("Typing"): (
         Command("attach_file", "", "", N_("Attach a file"), N_("Attach a text file; or type @ and its path")),
@@ -159,6 +188,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command("app.help", "f1", "question_mark", N_("Help"), N_("All keys on one page"), N_("Help")),
         Command("app.toggle_theme", "f9", "", N_("Dark or light"), N_("Change between the dark and the light theme")),
         Command("app.change_theme", "", "", N_("Choose theme"), N_("Choose the colours from a list")),
+        Command("app.screenshot", "", "", N_("Screenshot"), N_("Save a picture of the screen (SVG)")),
         Command("first_steps", "", "", N_("First steps"), N_("What this is, which model answers, what learning keeps")),
         Command("app.quit", "ctrl+q", "", N_("Quit"), N_("Leave; what was said is kept"), N_("Quit")),
     ),

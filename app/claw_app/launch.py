@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claw_local.errors import UsageError
+from claw_local.errors import ClawError, UsageError
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -60,7 +60,15 @@ def launch(
     def open_assistant() -> Assistant:
         from claw_local.assistant import Assistant
 
-        return Assistant.open(home, model=model, settings=settings)
+        assistant = Assistant.open(home, model=model, settings=settings)
+        try:
+            if model:
+                assistant.checked_model(str(model))
+            assistant.adapters.check_profile()
+        except ClawError:
+            assistant.close()
+            raise
+        return assistant
 
     app = ClawApp(open_assistant, chat_id=chat_id, workspace=workspace, debug=debug, look=Look(paths), front=True)
     app.run()

@@ -25,6 +25,8 @@ from claw_local.language import _
 
 _LONG_CODE = 20_000
 """Code longer than this is shown without colours: they would take longer than reading it."""
+_NARROWEST_CELL = 7
+"""Cells that a column takes at least, the line beside it included."""
 _LEAST = 8
 """Columns that are left for text, however deep a list is nested."""
 _TAB = 4
@@ -223,6 +225,9 @@ class _Page:
                     right.append("right" in str(opening.attrGet("style") or ""))
         if not rows:
             return
+        if len(rows[0]) * _NARROWEST_CELL > self._room:
+            self._records(rows)
+            return
         widths = _fit(
             [max(row[n].cell_length for row in rows if n < len(row)) for n in range(len(rows[0]))], self._room
         )
@@ -238,6 +243,17 @@ class _Page:
             if number == 0:
                 self._line(Content.styled("─┼─".join("─" * width for width in widths), "$quiet"))
         self._gap()
+
+    def _records(self, rows: list[list[Content]]) -> None:
+        """A table with more columns than there is room for: each row as lines of name and value."""
+        names = [name.stylize_before("bold $primary") for name in rows[0]]
+        for row in rows[1:]:
+            for name, cell in zip(names, row, strict=False):
+                self._put(Content.assemble(name, ": ", cell))
+            self._gap()
+        if len(rows) == 1:
+            self._put(Content(", ").join(names))
+            self._gap()
 
 
 def _fit(widths: list[int], room: int) -> list[int]:

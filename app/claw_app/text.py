@@ -13,6 +13,8 @@ from claw_local.language import N_, _, ngettext
 if TYPE_CHECKING:
     from textual.content import Content
 
+    from claw_local.store import AdapterRecord
+
 # ECMA-48 control sequences, control strings (OSC, DCS, SOS, PM, APC) and two-character escapes, 7-bit and 8-bit.
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -149,3 +151,9 @@ def moment(stamp: str, *, year: bool = False) -> str:
     if year:
         return _("{day:02} {month} {year} {time}", day=time.day, month=month, year=time.year, time=clock)
     return _("{day:02} {month} {time}", day=time.day, month=month, time=clock)
+
+
+def adapter_name(record: AdapterRecord) -> str:
+    """An adapter by its id, and by the name it was given: adapter 3 “work”."""
+    name = _("adapter {id}", id=record.id)
+    return f"{name} “{one_line(record.name)}”" if record.name else name

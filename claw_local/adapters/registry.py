@@ -19,6 +19,8 @@ AdapterChoice = int | str | None
 
 BEFORE = "adapter-before."
 """Flag of what was in use before the adapter now in use, by the model's hash: an id, 0 is the base."""
+LONGEST_ID = 20
+"""Digits of a number that can still be an id."""
 
 
 class Registry:
@@ -34,7 +36,7 @@ class Registry:
 
     def get(self, adapter: int | str) -> AdapterRecord:
         """By id, or by name. Raises NotFoundError."""
-        if isinstance(adapter, int) or (adapter.isascii() and adapter.isdecimal()):
+        if isinstance(adapter, int) or (adapter.isascii() and adapter.isdecimal() and len(adapter) < LONGEST_ID):
             return self._store.adapters.get(int(adapter))
         for record in self.list():
             if record.name and not is_free(record.name, [adapter]):

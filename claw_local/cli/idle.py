@@ -150,7 +150,7 @@ def say_standing(standing: Standing) -> None:
         typer.echo(f"By itself: may begin at any moment, where the app is open or a timer is set up ({used}).")
     else:
         typer.echo(f"By itself: waits ({used})")
-    for mark, met, known in (("waits for", False, None), ("holds", True, True), ("unknown", True, False)):
+    for mark, met, known in (("waits for", False, None), ("ok", True, True), ("unknown", True, False)):
         for one in standing.conditions:
             if one.met is met and known in (None, one.known):
                 typer.echo(f"  {mark:<10} {one.words}")

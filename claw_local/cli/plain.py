@@ -279,6 +279,9 @@ class Talk:
 
     def _why(self, __: str) -> None:
         why = self._assistant.why(self._reply_meant())
+        if why.by != "model":
+            _say(_("You wrote it yourself.") if why.by == "person" else _("It was written elsewhere, and imported."))
+            return
         adapter = _("adapter {id}", id=why.adapter.id) if why.adapter is not None else _("no adapter")
         seconds = why.timings.get("total", 0.0)
         _say(_("{model}, {adapter}, {seconds:.1f} seconds.", model=why.model, adapter=adapter, seconds=seconds))

@@ -175,14 +175,18 @@ def _look(part: Part) -> None:
     if not part.size:
         raise HistoryError(f"{part.path} is empty. {_AGAIN}.")
     with part.open() as file:
-        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+        start = begin[:1]
         file.seek(max(0, part.size - 4096))
         end = file.read().rstrip()[-1:]
-    if start not in (b"[", b"{"):
+    ended = end == {b"[": b"]", b"{": b"}"}.get(start)
+    # What has a word in brackets at its beginning is a settings file.
+    words = start == b"[" and begin[1:].lstrip()[:1] not in (b"{", b"[", b"]", b"")
+    if start not in (b"[", b"{") or (words and not ended):
         raise HistoryError(
             f"{part.path} is no file of chats: neither JSON, a zip archive nor an SQLite database. {_KNOWN}"
         )
-    if end != {b"[": b"]", b"{": b"}"}[start]:
+    if not ended:
         raise HistoryError(f"{part.path} is cut short: its end is missing. {_AGAIN}. Nothing was imported.")
 
 

@@ -43,6 +43,7 @@ class LearnStatus:
         run: the run going on, if any, else the last one.
         notice: what happened by itself and the person has not been told yet, such as a rollback; else "".
         news: what a run that began by itself has changed, as long as the person has not been told; else "".
+        held: whether the person lets nothing be learned by itself for now.
     """
 
     enabled: bool
@@ -54,6 +55,7 @@ class LearnStatus:
     run: Run | None
     notice: str = ""
     news: str = ""
+    held: bool = False
 
 
 class Learning:
@@ -98,6 +100,7 @@ class Learning:
             run=self._store.runs.running() or (runs[0] if runs else None),
             notice=self._store.flags.get(NOTICE) or "",
             news=records.news(self._store),
+            held=records.held(self._store, datetime.now(UTC)) is not None,
         )
 
     def standing(self) -> Standing:

@@ -97,6 +97,11 @@ class StoredMessage:
     created_at: str = ""
     toolset_id: int = 0
 
+    @property
+    def by_model(self) -> bool:
+        """Whether a model wrote it here. The person's own version of a reply, and what was imported, names none."""
+        return self.role == "assistant" and bool(self.model or self.response_ids or self.state != "done")
+
 
 @dataclass(frozen=True)
 class ToolCall:

@@ -163,7 +163,7 @@ class Opened:
         Raises:
             UsageError: a model name or a sampling value that cannot be. ModelError: no such model file.
         """
-        kept, model = drawing.checked(sampling or {}), self._checked_model(model)
+        kept, model = drawing.checked(sampling or {}), self.checked_model(model)
         with self.store.database.write():
             chat = self.store.chats.create(
                 title=title, model=model, system=self.settings.model.system if system is None else system, learn=learn
@@ -195,7 +195,7 @@ class Opened:
         """
         changes: dict[str, Any] = {}
         if model is not None:
-            changes["model"] = self._checked_model(model)
+            changes["model"] = self.checked_model(model)
         if system is not None:
             changes["system"] = clean(system)
         if sampling is not None:
@@ -207,7 +207,7 @@ class Opened:
             changes["adapter_id"] = self.adapters.get(adapter).id if named else None if adapter == "" else 0
         return self.store.chats.update(chat_id, **changes) if changes else self.chat(chat_id)
 
-    def _checked_model(self, model: str) -> str:
+    def checked_model(self, model: str) -> str:
         """A model's name as it is kept with a chat; a server is not asked.
 
         Raises:

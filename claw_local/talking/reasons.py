@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import NotFoundError, UsageError
 from ..store import AdapterRecord, Hint
@@ -15,6 +15,8 @@ class Why:
     """What stood behind one reply.
 
     Attributes:
+        by: a model here; the person, who wrote the reply as it should have been; or whoever wrote it where the chat was
+            imported from. Of the last two nothing else is known.
         model: the model's name.
         adapter: the adapter that wrote it; None is the base model (or an adapter that is no longer there).
         hints: the hints that were in its prompt, those since removed left out.
@@ -24,6 +26,7 @@ class Why:
         timings: seconds: "load", "first_token", "total".
     """
 
+    by: Literal["model", "person", "elsewhere"]
     model: str
     adapter: AdapterRecord | None
     hints: list[Hint]
@@ -57,6 +60,7 @@ class Reasons(Opened):
         except NotFoundError:
             adapter = None
         return Why(
+            by="model" if message.by_model else "elsewhere" if self.chat(message.chat_id).origin else "person",
             model=message.model,
             adapter=adapter,
             hints=hints,

@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
         print(USAGE, end="")
         return 0
     if not arguments or arguments[0] not in EXTRAS:
-        sys.stderr.write(USAGE)
+        sys.stderr.write(f"There is no {arguments[0]!r} here.\n{USAGE}" if arguments else USAGE)
         return 2
     verb, rest = arguments[0], arguments[1:]
     if verb == "learn" and rest:

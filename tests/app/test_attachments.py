@@ -120,6 +120,17 @@ async def test_what_looks_like_a_path_but_is_none_is_sent_as_typed(
         assert scripted.engine.asked[0] == "ask @ann or me@example.org"
 
 
+async def test_a_file_that_is_not_there_is_said_before_anything_is_sent(
+    app: ClawApp, scripted: Any, until: Until, notes: Path
+) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press(*"see @nope.txt", "enter")
+        await until(pilot, lambda: any("There is no file nope.txt" in n.message for n in app._notifications))
+        assert app.main.composer.text == "see @nope.txt" and not scripted.engine.asked
+        await pilot.press("enter")
+        await until(pilot, lambda: scripted.engine.asked[:1] == ["see @nope.txt"])
+
+
 async def test_one_backspace_takes_a_label_away_and_undo_brings_it_back(
     app: ClawApp, scripted: Any, until: Until, notes: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,4 +147,87 @@ async def test_the_models_of_this_machine_can_be_chosen_and_any_other_typed(
         await pilot.press("ctrl+s")
         await until(pilot, lambda: scripted.chat(chat.id).model == "ollama:qwen3")
         await open_settings(pilot, app, until)
-        assert app.screen.query_one(Select).value == "ollama:qwen3"
+        assert app.screen.query_one("#model", Select).value == "ollama:qwen3"
+
+
+@pytest.fixture
+def adapters(scripted: Any, tmp_path: Path) -> tuple[int, int]:
+    """Two adapters of the model in use, whose files exist: a named one that is not in use, and the one in use."""
+    ids = []
+    for name, state in (("work", "retired"), ("", "active")):
+        file = tmp_path / f"{state}.gguf"
+        file.write_bytes(b"GGUF")
+        record = scripted.store.adapters.add(
+            parent_id=0, model_sha256="0" * 64, architecture="llama", gguf_path=str(file), state=state
+        )
+        ids.append(int(record.id))
+        if name:
+            scripted.adapters.rename(record.id, name)
+    return ids[0], ids[1]
+
+
+def special(app: ClawApp) -> str:
+    return str(app.main.top.query_one("#special").render())
+
+
+async def choose_adapter(pilot: Any, app: ClawApp, until: Until, value: str) -> list[str]:
+    """What there is to choose from, after one of it was chosen."""
+    await open_settings(pilot, app, until)
+    select = app.screen.query_one("#adapter", Select)
+    await until(pilot, lambda: value in [option for _, option in select._options])
+    offered = [str(words) for words, _ in select._options]
+    select.value = value
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: app.screen is app.main)
+    return offered
+
+
+async def test_a_chat_keeps_to_the_adapter_that_is_chosen_for_it(
+    app: ClawApp, scripted: Any, adapters: tuple[int, int], until: Until
+) -> None:
+    work, in_use = adapters
+    chat = scripted.new_chat(title="eggs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await app.main.go_to(chat.id)
+        offered = await choose_adapter(pilot, app, until, str(work))
+        assert offered == [
+            "The one in use",
+            "None: the base model",
+            f"adapter {in_use}, in use",
+            f"adapter {work} “work”",
+        ]
+        await until(pilot, lambda: scripted.chat(chat.id).adapter_id == work)
+        await until(pilot, lambda: f"adapter {work}" in special(app))
+        await choose_adapter(pilot, app, until, "base")
+        await until(pilot, lambda: scripted.chat(chat.id).adapter_id == 0)
+        await until(pilot, lambda: "base model" in special(app))
+        app.main.composer.text = "how long?"
+        await pilot.press("enter")
+        await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
+        assert scripted.messages(chat.id)[1].adapter_id == 0, "the base wrote it, though an adapter is in use"
+        await choose_adapter(pilot, app, until, "")
+        await until(pilot, lambda: scripted.chat(chat.id).adapter_id is None)
+
+
+async def test_a_new_chat_begins_with_the_adapter_that_was_chosen_and_one_that_is_gone_harms_nothing(
+    app: ClawApp, scripted: Any, adapters: tuple[int, int], until: Until
+) -> None:
+    work, _ = adapters
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await choose_adapter(pilot, app, until, "base")
+        await until(pilot, lambda: "base model" in special(app))
+        app.main.composer.text = "hello"
+        await pilot.press("enter")
+        await until(pilot, lambda: not app.main.sending and app.main.chat_id)
+        chat_id = app.main.chat_id
+        assert scripted.chat(chat_id).adapter_id == 0
+        await choose_adapter(pilot, app, until, str(work))
+        await until(pilot, lambda: scripted.chat(chat_id).adapter_id == work)
+        scripted.adapters.remove(work)
+        scripted.store.chats.update(chat_id, adapter_id=work)
+        await open_settings(pilot, app, until)
+        field(app, "top_k").value = "7"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: scripted.chat(chat_id).sampling == {"top_k": 7})

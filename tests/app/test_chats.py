@@ -335,6 +335,8 @@ async def test_the_palette_offers_every_command_and_every_chat(app: ClawApp, scr
         offered = [command.title for command in app.get_system_commands(app.screen)]
         assert {command.title for command in COMMANDS} <= set(offered)
         assert "Open: about eggs" in offered
+        helps = {command.title: command.help for command in app.get_system_commands(app.screen)}
+        assert helps["New chat"] == "Begin a new chat (Ctrl+N)"
 
 
 async def test_the_palette_takes_a_title_as_it_was_said(app: ClawApp, scripted: Any, until: Until) -> None:

@@ -12,6 +12,7 @@ import pytest
 from claw_app.app import ClawApp
 from claw_app.commands import COMMANDS, WORDS, slash_commands
 from claw_app.widgets.completion_files import MOST, find, token_before, tokens_in
+from tests.app.driving import said
 
 Until = Callable[..., Any]
 
@@ -200,3 +201,131 @@ async def test_a_draft_that_comes_back_opens_no_list(app: ClawApp, until: Until)
         assert composer._completions is None
         await pilot.press("n")
         await until(pilot, lambda: composer._completions is not None and composer._completions.is_open)
+
+
+def words(app: ClawApp) -> list[str]:
+    """The words that the open list offers."""
+    completions = app.main.composer._completions
+    return [offer.word for offer in completions.offers] if completions is not None else []
+
+
+async def test_the_palette_has_nothing_that_no_slash_command_does(app: ClawApp, scripted: Any, until: Until) -> None:
+    scripted.new_chat(title="about eggs")
+    titles = {command.title for command in COMMANDS}
+    async with app.run_test() as pilot:
+        await until(pilot, app.main.chats.titles)
+        others = {command.title for command in app.get_system_commands(app.screen)} - titles
+        assert others == {"Open: about eggs"}, "which /open does"
+        await pilot.press("/")
+        await until(pilot, lambda: app.main.composer._completions is not None)
+        offered = [offer.command for offer in app.main.composer._completions.offers]
+        assert offered == list(COMMANDS)
+
+
+async def test_the_commands_that_take_words_are_those_that_say_so(app: ClawApp) -> None:
+    async with app.run_test():
+        assert set(app.main.with_words()) == set(WORDS)
+
+
+async def test_words_behind_a_command_are_offered_and_taken(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        composer = app.main.composer
+        await pilot.press(*"/learn ")
+        await until(pilot, lambda: words(app) == ["on", "off", "now", "status", "pause", "resume"])
+        await pilot.press("down", "tab")
+        assert composer.text == "/learn off"
+        await pilot.press("enter")
+        await until(pilot, lambda: "Learning is off" in said(app))
+        await pilot.press(*"/theme cont")
+        await until(pilot, lambda: words(app) == ["claw-contrast"])
+        await pilot.press("enter")
+        await until(pilot, lambda: app.theme == "claw-contrast" and composer.text == "")
+        await pilot.press(*"/theme ", "down", "down")
+        await until(pilot, lambda: composer._completions.walked)
+        walked_to = composer._completions.chosen.word
+        await pilot.press("enter")
+        await until(pilot, lambda: app.theme == walked_to)
+        assert not scripted.engine.asked
+
+
+async def test_enter_right_behind_a_command_runs_it_alone(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await pilot.press(*"/learn ")
+        await until(pilot, lambda: words(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: scripted.learn.enabled)
+
+
+async def test_slash_open_goes_to_the_chat_whose_title_fits_best(app: ClawApp, scripted: Any, until: Until) -> None:
+    eggs = scripted.new_chat(title="Boiling eggs")
+    trees = scripted.new_chat(title="Trees")
+    async with app.run_test() as pilot:
+        await until(pilot, app.main.chats.titles)
+        await pilot.press(*"/open egg")
+        await until(pilot, lambda: words(app) == ["Boiling eggs"])
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.chat_id == eggs.id)
+        twin = scripted.new_chat(title="Trees")
+        await app.main.refresh_chats()
+        await pilot.press(*"/open tre")
+        await until(pilot, lambda: words(app) == ["Trees", "Trees"])
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: app.main.chat_id == trees.id)
+        assert twin.id != trees.id, "what was walked to is opened, whatever else has its name"
+        await pilot.press(*"/open zzz", "enter")
+        await until(pilot, lambda: "No chat is called anything like “zzz”" in said(app))
+
+
+async def test_slash_model_names_what_answers_in_this_chat(
+    app: ClawApp, scripted: Any, model_path: Path, until: Until
+) -> None:
+    chat = scripted.new_chat(title="eggs")
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await pilot.press(*"/model ollama:qwen3", "enter")
+        await until(pilot, lambda: app.main.pending is not None and app.main.pending.model == "ollama:qwen3")
+        await app.main.go_to(chat.id)
+        await pilot.press(*"/model ")
+        await until(pilot, lambda: "SmolLM2-135M-Instruct" in " ".join(words(app)) and words(app)[-1] == "default")
+        await pilot.press(*"smollm2", "enter")
+        await until(pilot, lambda: scripted.chat(chat.id).model == str(model_path))
+        await pilot.press(*"/model default", "enter")
+        await until(pilot, lambda: scripted.chat(chat.id).model == "")
+        await pilot.press(*"/model no-such-model", "enter")
+        await until(pilot, lambda: "There is no model file no-such-model" in said(app))
+        assert scripted.chat(chat.id).model == ""
+
+
+async def test_slash_workspace_and_attach_complete_paths(app: ClawApp, folder: Path, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await pilot.press(*"/workspace s")
+        await until(pilot, lambda: "src/" in words(app))
+        assert all(word.endswith("/") for word in words(app)), "folders only"
+        app.main.composer.text = ""
+        await pilot.press(*"/attach read")
+        await until(pilot, lambda: any(word.lower().startswith("read") for word in words(app)))
+        name = words(app)[0]
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: name in app.main.composer.text and not app.main.composer.text.startswith("/"))
+
+
+async def test_what_other_programs_call_a_command_is_taken_too(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await pilot.press(*"/bye", "enter")
+        await until(pilot, lambda: app.leaving)
+
+
+async def test_slash_screenshot_saves_a_picture(
+    app: ClawApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    monkeypatch.setattr("textual.app.user_downloads_path", lambda: tmp_path)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await pilot.press(*"/screenshot", "enter")
+        await until(pilot, lambda: list(tmp_path.glob("claw-local*.svg")))
+        await until(pilot, lambda: "Saved screenshot" in said(app))
+        assert "New&#160;chat" in next(tmp_path.glob("claw-local*.svg")).read_text("utf-8")

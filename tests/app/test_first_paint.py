@@ -1,6 +1,7 @@
 """How soon there is something to see: beside an empty Textual app, in real terminals, in the same run.
 
-Where an empty app takes 0.4 s, as on a laptop, the bound below means 0.6 s for ours.
+Where an empty app takes 0.4 s, as on a laptop, the bound below means 0.6 s for ours. Seconds of work are compared too:
+other programs on the machine do not count in them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from textual import events
 
@@ -27,11 +29,11 @@ class Empty(App):
 Empty().run()
 """
 MOST_TIMES = 1.5
-RUNS = 5
+RUNS, MOST_RUNS = 3, 12
 
 
-def painted_after(command: list[str], words: bytes, home: Path) -> float:
-    """Seconds from the start of a program to the words on its terminal; then it is ended."""
+def painted_after(command: list[str], words: bytes, home: Path) -> tuple[float, float]:
+    """Seconds from the start of a program to the words on its terminal, and seconds of work; then it is ended."""
     import fcntl
     import pty
     import signal
@@ -49,7 +51,9 @@ def painted_after(command: list[str], words: bytes, home: Path) -> float:
     try:
         while words not in seen:
             seen += os.read(terminal, 65536)
-        return time.monotonic() - started
+        took = time.monotonic() - started
+        times = psutil.Process(pid).cpu_times()
+        return took, times.user + times.system
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -62,13 +66,21 @@ def test_the_first_paint_is_hardly_later_than_that_of_an_empty_app(tmp_path: Pat
     empty = [sys.executable, str(tmp_path / "empty.py")]
     ours = [sys.executable, "-m", "claw_local", "chat"]
     home = tmp_path / "home"
-    times: dict[str, list[float]] = {"empty": [], "ours": []}
-    for _ in range(RUNS):  # In turns, so that what else the machine does falls on both; the quickest of each counts.
-        times["empty"].append(painted_after(empty, b"first paint", home))
-        times["ours"].append(painted_after(ours, b"Enter sends", home))
-    quickest = {name: min(found) for name, found in times.items()}
-    print(f"first paint: {quickest['ours']:.2f} s, an empty Textual app {quickest['empty']:.2f} s")
-    assert quickest["ours"] <= MOST_TIMES * quickest["empty"]
+    theirs: list[tuple[float, float]] = []
+    mine: list[tuple[float, float]] = []
+
+    def quickest(found: list[tuple[float, float]], which: int) -> float:
+        return min(one[which] for one in found)
+
+    # In turns, so that what else the machine does falls on both; the quickest of each counts. A machine that is busy
+    # gets more turns, in which to be quiet once.
+    while len(mine) < RUNS or (len(mine) < MOST_RUNS and quickest(mine, 0) > MOST_TIMES * quickest(theirs, 0)):
+        theirs.append(painted_after(empty, b"first paint", home))
+        mine.append(painted_after(ours, b"Enter sends", home))
+    for which, name in enumerate(("first paint", "work until then")):
+        ours_s, empty_s = quickest(mine, which), quickest(theirs, which)
+        print(f"{name}: {ours_s:.2f} s, an empty Textual app {empty_s:.2f} s ({len(mine)} runs)")
+        assert ours_s <= MOST_TIMES * empty_s, name
 
 
 async def test_what_is_typed_over_the_frame_is_in_the_field_afterwards(scripted: Any, until: Until) -> None:

@@ -16,6 +16,8 @@ from claw_app.screens.help import Help, page
 from claw_app.widgets.welcome import Welcome
 from claw_local.engine.recommended import Recommended
 from claw_local.errors import ModelError
+from claw_local.paths import Paths
+from tests.app import drawing
 
 Until = Callable[..., Any]
 
@@ -92,6 +94,7 @@ async def test_the_first_steps_name_models_and_what_learning_keeps(
         assert "↓ Big  5.0 GB to fetch · Good at everything." in text
         assert "Learning is off" in text and str(scripted.paths.data) in text
         assert "takes its lessons with it" in text
+        assert "Tab goes to the list" in text
 
 
 async def test_the_models_of_this_machine_are_offered(app: ClawApp, until: Until, model_path: Path) -> None:
@@ -109,6 +112,34 @@ async def test_typing_goes_on_and_the_first_message_takes_the_steps_away(
         await until(pilot, lambda: scripted.engine.asked)
         assert scripted.engine.asked[0] == "hello"
         assert not app.main.query("#first-steps")
+
+
+async def test_letters_typed_on_the_list_of_models_begin_a_message(
+    app: ClawApp, models: FoundHere, until: Until
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Tiny" in steps(app))
+        await pilot.press("tab")
+        assert app.focused is app.main.query_one("#welcome-models")
+        await pilot.press(*"hello")
+        assert app.main.composer.text == "hello" and app.main.composer.has_focus
+        assert app.screen is app.main and not app._notifications
+        app.main.composer.text = ""
+        await pilot.press("enter")
+        await pilot.pause(0.2)
+        assert app.main.query_one(Welcome).has_steps, "Enter on an empty field does nothing"
+
+
+async def test_all_of_it_is_in_sight_at_80_columns(
+    app: ClawApp, scripted: Any, models: FoundHere, until: Until
+) -> None:
+    scripted.paths = Paths(data=Path("/home/me/.local/share/claw-local"), config=Path("/home/me/.config/claw-local"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Tiny" in steps(app))
+        await pilot.pause()
+        assert app.main.transcript.max_scroll_y == 0
+        seen = drawing.text(app)
+        assert "Just type to begin" in seen and "takes its lessons with it" in seen
 
 
 async def test_esc_hides_them_for_good_and_a_command_shows_them_again(

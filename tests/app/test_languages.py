@@ -18,7 +18,7 @@ from textual.widgets._footer import FooterKey
 from claw_app.app import ClawApp
 from claw_app.report import sentences
 from claw_app.screens.approve import Approve
-from claw_app.screens.ask import AskLine, AskText, Confirm
+from claw_app.screens.ask import AskLine, Confirm
 from claw_app.screens.chat_settings import ChatSettings, Choices
 from claw_app.screens.compare import CompareScreen
 from claw_app.screens.export import Export
@@ -31,6 +31,7 @@ from claw_app.text import day_name, moment
 from claw_local import language
 from claw_local.language import _
 from claw_local.tools.base import Call
+from tests.app import drawing
 from tests.app.driving import Until, foot, say
 from tests.app.test_first_start import FoundHere
 from tests.app.test_learning_view import GATE
@@ -92,8 +93,17 @@ def cut(screen: Screen[Any]) -> dict[str, str]:
 
 
 async def _still(pilot: Any) -> None:
-    for __ in range(3):
+    """What was begun is on the screen, also where the machine is busy: it has been laid out, and does not move."""
+    before = ""
+    for __ in range(200):
         await pilot.pause(0.02)
+        screen = pilot.app.screen
+        laid_out = any(child.size.area for child in screen.children)
+        now = f"{id(screen)} {len(screen.query('*'))} {drawing.text(pilot.app)}" if laid_out else ""
+        if now and now == before:
+            return
+        before = now
+    raise AssertionError("the screen never comes to rest")
 
 
 @asynccontextmanager
@@ -141,7 +151,6 @@ async def tour(assistant: Any, until: Until, chat_id: int) -> dict[str, dict[str
             "a hint": lambda: AskLine(_("What should this reply have been like?"), "", _(EXAMPLE)),
             "a wish": lambda: AskLine(_("What do you wish for, in every chat?"), "", _(EXAMPLE)),
             "a workspace": lambda: AskLine(_(WHICH_FOLDER), "", _("a folder; none takes it away")),
-            "a longer text": lambda: AskText(_("Say it otherwise"), ""),
             "a tool asks": lambda: Approve(change),  # type: ignore[arg-type]
             "a report": lambda: Report(_("Adapter {id}", id=1), "", GATE),
             "comparing": lambda: CompareScreen(assistant, assistant.adapters.list(), "", None),
@@ -152,6 +161,7 @@ async def tour(assistant: Any, until: Until, chat_id: int) -> dict[str, dict[str
             seen[name] = cut(app.screen)
             app.pop_screen()
         app.push_screen(LearningView(assistant))
+        await _still(pilot)
         for panel in ("score", "hints", "runs", "adapters"):
             app.screen.action_panel(panel)  # type: ignore[attr-defined]
             await _still(pilot)
@@ -214,7 +224,7 @@ async def test_the_footer_and_the_palette_speak_it(scripted: Any, until: Until, 
         await _still(pilot)
         assert words in [str(key.description) for key in app.main.query(FooterKey)]
         titles = [command.title for command in app.get_system_commands(app.screen)]
-        assert _("New chat") in titles and _("Theme") in titles and "Theme" not in titles
+        assert _("New chat") in titles and _("Choose theme") in titles and "Choose theme" not in titles
 
 
 async def test_a_reply_and_its_marks_in_german(scripted: Any, until: Until) -> None:

@@ -8,11 +8,12 @@ import pytest
 
 from claw_app.app import ClawApp
 from claw_app.report import sentences
-from claw_app.screens.ask import AskLine
+from claw_app.screens.ask import AskLine, Confirm
 from claw_app.screens.learning_view import LearningView
 from claw_app.screens.report import Report
 from claw_app.widgets.learned import RowList, ScorePanel, by_day, changes, in_words, rolling
 from claw_local.signals.scores import Scored
+from tests.app import drawing
 from tests.app.driving import Until, said, say
 
 GATE = {
@@ -108,6 +109,20 @@ async def test_hints_are_switched_edited_and_added_by_keys(app: ClawApp, taught:
         await until(pilot, lambda: isinstance(app.screen, AskLine))
         await pilot.press(*"No lists", "enter")
         await until(pilot, lambda: taught.hints.list()[0].text == "No lists")
+        await until(pilot, lambda: "No lists" in rows(view, "hints")[0])
+        await pilot.press("home", "x")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: "No lists" not in [hint.text for hint in taught.hints.list(active_only=False)])
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_the_keys_are_in_sight(app: ClawApp, taught: Any, until: Until, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot, app, until)
+        await pilot.pause()
+        last = drawing.lines(app)[-1]
+        assert "Esc Back" in last and "f5 Learn now" in last
 
 
 async def test_a_runs_report_says_its_numbers_in_words_with_answers_before_and_after(

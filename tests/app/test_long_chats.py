@@ -12,7 +12,10 @@ from textual import events
 
 from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Question
+from claw_app.widgets.transcript import Transcript
 from tests.app.driving import Until, send
+
+WHEELS = 60
 
 
 @pytest.fixture(autouse=True)
@@ -24,14 +27,18 @@ def only_its_own_rubbish() -> Iterator[None]:
     gc.unfreeze()
 
 
-def long_chat(assistant: Any, number: int) -> Any:
-    """A chat of so many messages, written straight into the database: asking for them would take minutes."""
+def long_chat(assistant: Any, number: int, *, after: int = 0) -> Any:
+    """A chat of so many messages, written straight into the database: asking for them would take minutes.
+
+    Args:
+        after: the ids of its messages begin after this one.
+    """
     chat = assistant.new_chat(title="long")
     rows = [
         {
-            "id": place,
+            "id": after + place,
             "chat_id": chat.id,
-            "parent_id": place - 1 if place > 1 else None,
+            "parent_id": after + place - 1 if place > 1 else None,
             "role": "user" if place % 2 else "assistant",
             "content": f"question {place}"
             if place % 2
@@ -46,7 +53,7 @@ def long_chat(assistant: Any, number: int) -> Any:
     ]
     with assistant.store.database.write() as db:
         db.table("messages").insert_all(rows, batch_size=500)
-        db.table("chats").update(chat.id, {"head_id": number})
+        db.table("chats").update(chat.id, {"head_id": after + number})
     return chat
 
 
@@ -69,6 +76,35 @@ async def test_ten_thousand_messages_open_at_their_end_within_a_second(
         await settled(pilot, app, until)
         assert len(app.main.transcript.query("Question, Bubble")) <= 60
         assert "earlier messages" in str(app.main.transcript.query_one("#earlier").render())
+
+
+def wheel(transcript: Transcript) -> None:
+    """One turn of the mouse wheel upwards."""
+    transcript.post_message(events.MouseScrollUp(transcript, 5, 5, 0, -1, 0, False, False, False))
+
+
+async def test_ten_thousand_messages_scroll_as_smoothly_as_sixty(app: ClawApp, scripted: Any, until: Until) -> None:
+    short, long = long_chat(scripted, 60), long_chat(scripted, 10_000, after=60)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        transcript, took = app.main.transcript, dict[int, list[float]]()
+        for chat in (short, long):
+            await app.main.open_chat(chat.id)
+            await settled(pilot, app, until)
+            steps = took[chat.id] = []
+            first = transcript._messages()[0].message_id
+            for _ in range(WHEELS):
+                started = time.thread_time()  # What this thread works: other programs on the machine do not count.
+                wheel(transcript)
+                await pilot.pause(0.01)
+                steps.append(time.thread_time() - started)
+            assert transcript._messages()[0].message_id < first, "pages came in meanwhile"
+        ordered = {one: sorted(times) for one, times in took.items()}
+        typical, worst = ({one: ordered[one][int(part * WHEELS)] for one in ordered} for part in (0.5, 0.95))
+        print(f"typical {typical}, worst {worst}")
+        assert typical[long.id] < 2 * typical[short.id]
+        assert worst[long.id] < 2 * worst[short.id] + 0.05
+        assert typical[long.id] < 1 / 30
 
 
 async def test_pages_come_in_above_and_below_without_moving_what_is_read(

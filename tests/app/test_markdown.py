@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from itertools import pairwise
+
 import pytest
 from rich.cells import cell_len
 
@@ -106,6 +109,26 @@ def test_blocks_of_code_are_numbered_through() -> None:
     assert [head.split()[0] for head in heads[:1]] == ["1"] and "2 sh" in heads[1]
 
 
+def test_a_table_too_wide_for_the_screen_is_shown_row_by_row_and_quickly() -> None:
+    def table(columns: int, cell: str) -> str:
+        return "\n".join(
+            f"| {' | '.join(row)} |"
+            for row in (
+                [f"c{n}" for n in range(columns)],
+                ["-"] * columns,
+                [f"{cell}{n}" for n in range(columns)],
+                ["*b*"] * columns,
+            )
+        )
+
+    assert lines(table(8, "x"), 40)[:3] == ["c0: x0", "c1: x1", "c2: x2"]
+    assert lines(table(8, "x"), 40)[9] == "c0: b"
+    assert "│" in lines(table(3, "x"), 40)[0]
+    started = time.thread_time()
+    assert len(lines(table(100, "word " * 400), 80)) > 2500
+    assert time.thread_time() - started < 3.0
+
+
 def test_nothing_gives_no_lines() -> None:
     assert lines("") == lines("\n\n") == []
 
@@ -113,3 +136,30 @@ def test_nothing_gives_no_lines() -> None:
 def test_a_table_as_wide_as_a_message_is_narrowed_at_once() -> None:
     assert _fit([10**6, 3] * 20, 78) == [2] * 40
     assert _fit([10**6, 3], 78) == [72, 3]
+
+
+def blocks(lines: list[str]) -> list[str]:
+    """All lines but those of the last block, which may still become something else."""
+    return lines[: max((place for place, line in enumerate(lines) if not line.strip()), default=0)]
+
+
+def test_what_is_drawn_stays_as_it_is_while_more_comes() -> None:
+    text = "# Title\n\nA paragraph that has to wrap here.\n\n```python\nx = 1\n\ny = 2\n```\n\n- one\n- two\n\nEnd."
+    growing, before, heights = Document(), list[str](), [0]
+    for letter in text:
+        growing.append(letter)
+        now = [line.plain for line in growing.lines(30)]
+        kept = blocks(before)
+        assert now[: len(kept)] == kept, "a block that is done moved or changed"
+        heights.append(len(now))
+        before = now
+    # A mark that turns out to be the beginning of something else may take a line back, never more.
+    assert min(later - earlier for earlier, later in pairwise(heights)) >= -1
+
+
+def test_code_is_coloured_while_it_is_still_coming() -> None:
+    growing = Document()
+    growing.append("```python\ndef f():\n    return 'x'  # wh")
+    *_, last = growing.lines(40)
+    assert last.plain.strip() == "return 'x'  # wh"
+    assert len({str(span.style) for span in last.spans}) >= 3, "a keyword, a string and a comment"

@@ -9,7 +9,7 @@ from textual.geometry import Region
 from textual.widgets._toast import Toast, ToastRack
 
 from claw_app.app import ClawApp
-from claw_app.screens.ask import AskText
+from claw_app.screens.ask import AskLine
 from claw_app.screens.help import Help
 from claw_app.screens.learning_view import LearningView
 from claw_app.widgets.foot import Foot
@@ -57,7 +57,7 @@ async def test_they_do_not_cover_what_is_being_written(app: ClawApp, scripted: A
         await until(pilot, lambda: not app.main.sending)
 
 
-@pytest.mark.parametrize("dialog", [Help, lambda: AskText("A text", "one\n" * 50)])
+@pytest.mark.parametrize("dialog", [Help, lambda: AskLine("one\n" * 50)])
 @pytest.mark.parametrize("words", ["The reply is copied.", LONG])
 async def test_they_stand_below_a_dialog(app: ClawApp, until: Until, dialog: Any, words: str) -> None:
     async with app.run_test(size=(80, 24), notifications=True) as pilot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from claw_app.app import ClawApp
+from claw_app.screens.ask import AskLine
 from claw_app.screens.why import WhyScreen
 from claw_app.widgets.bubbles import Bubble, Question
 from claw_app.widgets.editor import Editor
@@ -205,3 +206,98 @@ async def test_what_was_written_in_place_of_a_message_that_is_out_of_sight_is_no
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.main.composer.text == "begun\nas I want it")
         assert len(scripted.messages(app.main.chat_id)) == 2
+
+
+TALL = "A line of its own.\n\n" * 12
+
+
+async def test_up_and_down_reach_every_message_of_a_chat_taller_than_the_screen(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        for words in ("one", "two", "three"):
+            scripted.engine.script = [TALL] if words == "two" else ["short"]
+            await say(pilot, app, words, until)
+        await pilot.press("tab")
+        reached = [app.focused]
+        for _ in range(12):
+            await pilot.press("up")
+            await pilot.pause()
+            assert app.focused.region.overlaps(app.main.transcript.region), "what is in focus is in sight"
+            if app.focused is not reached[-1]:
+                reached.append(app.focused)
+        drawn = app.main.transcript._messages()
+        assert reached == drawn[::-1]
+        for _ in range(12):
+            await pilot.press("down")
+            await pilot.pause()
+        assert app.focused is drawn[-1]
+
+
+async def test_asking_again_in_a_chat_taller_than_the_screen_stays_on_the_reply(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        for words in ("one", "two", "three"):
+            scripted.engine.script = [TALL]
+            await say(pilot, app, words, until)
+        await pilot.press("tab", "e")
+        await until(pilot, lambda: app.main.query(Editor))
+        await pilot.press("x", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.focused, Bubble) and "2/2" in foot(app.focused))
+        scripted.engine.script, scripted.engine.pause_s = ["word "] * 20, 0.08
+        for number in (3, 4):
+            await pilot.press("r")
+            await until(pilot, lambda number=number: scripted.engine.asked.count("three") == number - 1)
+            await until(pilot, lambda: app.main.live is not None and app.main.live.text)
+            assert shown(app)[-2] == "three", "the reply before is out of sight while another one comes"
+            await until(pilot, lambda: not app.main.sending)
+            await until(pilot, lambda number=number: f"{number}/{number}" in foot(app.main.transcript.replies()[-1]))
+            await until(pilot, lambda: app.main.transcript.replies()[-1].has_focus)
+        await pilot.press("left")
+        await until(pilot, lambda: isinstance(app.focused, Bubble) and "3/4" in foot(app.focused))
+
+
+async def test_your_own_version_says_that_you_wrote_it(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.query(Editor))
+        await pilot.press("x", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.focused, Bubble) and "2/2" in foot(app.focused))
+        assert "your version" in foot(app.focused) and "base model" not in foot(app.focused)
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, WhyScreen) and app.screen.query(".fact"))
+        page = " ".join(str(widget.render()) for widget in app.screen.query("Static"))
+        assert "Written by you" in page and "base model" not in page
+        await pilot.press("escape", "left")
+        await until(pilot, lambda: isinstance(app.focused, Bubble) and "1/2" in foot(app.focused))
+        assert "you corrected it" in foot(app.focused) and "base model" in foot(app.focused)
+        await pilot.press("r")
+        await until(pilot, lambda: "3/3" in foot(app.main.transcript.replies()[0]))
+        await pilot.press("left", "left")
+        await until(pilot, lambda: isinstance(app.focused, Bubble) and "1/3" in foot(app.focused))
+        assert "you corrected it" in foot(app.focused), "a correction says more than that another reply was asked for"
+
+
+async def test_keys_on_a_question_mean_the_reply_to_it_which_the_dialog_names(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        scripted.engine.script = ["The first reply."]
+        first = await say(pilot, app, "one", until)
+        scripted.engine.script = ["The second reply."]
+        await say(pilot, app, "two", until)
+        app.main.query(Question).first().focus()
+        await pilot.press("h")
+        await until(pilot, lambda: isinstance(app.screen, AskLine))
+        assert "“The first reply.”" in str(app.screen.query("Static").first().render())
+        assert "for every chat" in str(app.screen.query(".dialog-keys").first().render())
+        await pilot.press(*"Two sentences at most", "enter")
+        await until(pilot, lambda: first.hint == "Two sentences at most")
+        await until(pilot, lambda: "holds in every chat" in said(app))
+        app.main.query(Question).first().focus()
+        await pilot.press("plus")
+        await until(pilot, lambda: first.score == 1)
+        await pilot.press("minus")
+        await until(pilot, lambda: "Marked as bad" in said(app) and "Marked as good" not in said(app))

@@ -7,7 +7,9 @@ meant, write the snapshots anew with CLAW_LOCAL_SNAPSHOTS=write, and look at the
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
+import pkgutil
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,9 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.screen import Screen
 
+from claw_app import screens
 from claw_app.app import ClawApp
 from claw_app.screens.ask import Confirm
+from claw_app.screens.front import Front
 from claw_app.themes import DARK, LIGHT
 from claw_local.paths import Paths
 from tests.app import drawing
@@ -29,6 +34,7 @@ from tests.app.test_tools import call, script
 
 KEPT = Path(__file__).parent / "snapshots"
 WRITE = os.environ.get("CLAW_LOCAL_SNAPSHOTS") == "write"
+SHOWS = "--- screen "
 SMALL, LARGE = (80, 24), (200, 60)
 REPLY = """Put it into **boiling** water:
 
@@ -56,14 +62,21 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def lived(scripted: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def lived(scripted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """An assistant that was used: chats, marks, hints, runs and an adapter, all long ago."""
     monkeypatch.setattr(type(scripted), "models", property(lambda _: FoundHere()))
     scripted.paths = Paths(data=Path("/home/me/claw-local"), config=Path("/home/me/claw-local"))
     monkeypatch.setattr("claw_app.screens.export.documents", lambda: Path("/home/me"))
     scripted.learn.on()
     store = scripted.store
-    adapter = store.adapters.add(parent_id=0, model_sha256="0" * 64, architecture="llama", lineage=[1, 2, 3])
+    (tmp_path / "adapter.gguf").write_bytes(b"GGUF")
+    adapter = store.adapters.add(
+        parent_id=0,
+        model_sha256="0" * 64,
+        architecture="llama",
+        gguf_path=str(tmp_path / "adapter.gguf"),
+        lineage=[1, 2, 3],
+    )
     scripted.engine.script = [REPLY]
     first = scripted.ask("How do I boil an egg?")
     store.messages.describe(first.message_id, adapter_id=adapter.id)
@@ -126,7 +139,8 @@ class Looks:
             parts.setdefault("", drawing.text(self.app))
             assert parts[""] == drawing.text(self.app), "the colours change no word"
         self.app.theme = DARK.name
-        picture = f"{parts['']}\n\n--- dark\n{parts[DARK.name]}\n\n--- light\n{parts[LIGHT.name]}\n"
+        head = f"{SHOWS}{type(self.app.screen).__name__}\n\n{parts['']}"
+        picture = f"{head}\n\n--- dark\n{parts[DARK.name]}\n\n--- light\n{parts[LIGHT.name]}\n"
         file = KEPT / f"{name}-{width}x{height}.txt"
         if WRITE:
             file.write_text(picture, "utf-8")
@@ -136,13 +150,13 @@ class Looks:
             self.wrong.append("\n".join(list(lines)[:60]))
 
     async def _still(self) -> None:
-        """Nothing moves any more: two pictures are the same."""
+        """Nothing moves any more: two pictures are the same, and there is something on them."""
         before = ""
         for _ in range(40):
             drawing.quiet(self.app)
             await self.pilot.pause(0.05)
             now = drawing.text(self.app) + drawing.styles(self.app)
-            if now == before:
+            if now == before and drawing.text(self.app).strip():
                 return
             before = now
         raise AssertionError("the screen never comes to rest")
@@ -168,7 +182,7 @@ async def test_the_first_start(look: Any, scripted: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(type(scripted), "models", property(lambda _: FoundHere()))
     scripted.paths = Paths(data=Path("/home/me/claw-local"), config=Path("/home/me/claw-local"))
     async with look(scripted, SMALL) as looks:
-        await looks.until(lambda: looks.app.main.query_one("#welcome-models").display)
+        await looks.until(lambda: any(models.display for models in looks.app.main.query("#welcome-models")))
         await looks.take("first-start")
 
 
@@ -205,7 +219,17 @@ async def test_the_chat_and_what_opens_over_it(look: Any, lived: Any) -> None:
         await press("escape", "slash")
         await looks.until(lambda: "/rename" in drawing.text(app) or "/new" in drawing.text(app))
         await looks.take("commands")
-        await press("escape", "backspace", "ctrl+o")
+        await press(*"learn ")
+        await looks.until(lambda: "what you say about a reply teaches" in drawing.text(app))
+        await looks.take("command-words")
+        app.main.composer.text = ""
+        await press(*"/forget", "enter")
+        await looks.until(lambda: "cannot be undone" in drawing.text(app))
+        await looks.take("forget")
+        await press("escape", "ctrl+p")
+        await looks.until(lambda: "Archive chat" in drawing.text(app))
+        await looks.take("palette")
+        await press("escape", "ctrl+o")
         await looks.until(lambda: "Where is my umbrella" in drawing.text(app))
         await looks.take("chats")
         await press("x")
@@ -234,6 +258,9 @@ async def test_what_it_learned(look: Any, lived: Any) -> None:
         await press("escape", "escape", "tab", "c")
         await looks.until(lambda: "Compare two adapters" in drawing.text(app))
         await looks.take("compare")
+        await press("enter")
+        await looks.until(lambda: "Which is better?" in drawing.text(app))
+        await looks.take("compare-answered")
 
 
 async def test_a_large_terminal(look: Any, lived: Any) -> None:
@@ -244,6 +271,41 @@ async def test_a_large_terminal(look: Any, lived: Any) -> None:
         await looks.pilot.press("ctrl+t")
         await looks.until(lambda: "Two" not in drawing.text(app) and "Adapters" in drawing.text(app))
         await looks.take("learned")
+        await looks.pilot.press("escape", "f6")
+        await looks.until(lambda: "Repeat penalty" in drawing.text(app))
+        await looks.take("chat-settings")
+
+
+async def test_a_run_a_deleted_chat_and_a_file_to_attach(
+    look: Any, lived: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    for name in ("notes.md", "numbers.csv"):
+        (tmp_path / "here" / name).write_text("text", "utf-8")
+    monkeypatch.chdir(tmp_path / "here")
+    async with look(lived, SMALL, lived.first.chat_id) as looks:
+        app = looks.app
+        run = lived.store.runs.begin()
+        lived.store.runs.progress(run, "training", 0.25, "step 2 of 8")
+        await looks.until(lambda: "step 2 of 8" in drawing.text(app) and "25%" in drawing.text(app))
+        await looks.take("learning-run")
+        lived.store.runs.finish(run, "stopped", result={}, detail="You stopped it.")
+        await looks.until(lambda: "25%" not in drawing.text(app))
+        await looks.pilot.press("f8")
+        await looks.until(lambda: "Ctrl+Z undoes" in drawing.text(app))
+        await looks.take("deleted")
+        await looks.pilot.press(*"look at @n")
+        await looks.until(lambda: "numbers.csv" in drawing.text(app))
+        await looks.take("files")
+
+
+async def test_the_frame_that_is_painted_first(scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Front, "_go_on", lambda _: None)
+    app = ClawApp(lambda: scripted, front=True)
+    async with app.run_test(size=SMALL) as pilot:
+        looks = Looks(app, pilot, until)
+        await looks.take("front")
+    assert not looks.wrong, looks.wrong[0]
 
 
 async def test_a_very_small_terminal(look: Any, lived: Any) -> None:
@@ -278,3 +340,18 @@ async def test_tools(look: Any, scripted: Any, tmp_path: Path, monkeypatch: pyte
         await looks.take("tools")
         await press("tab", "up", "up", "up", "enter")
         await looks.take("tool-open")
+
+
+def test_every_screen_has_its_picture() -> None:
+    for module in pkgutil.iter_modules(screens.__path__, f"{screens.__name__}."):
+        importlib.import_module(module.name)
+
+    def kinds(kind: type) -> Iterator[type]:
+        for one in kind.__subclasses__():
+            yield one
+            yield from kinds(one)
+
+    own = {one for one in kinds(Screen) if one.__module__.startswith(screens.__name__)}
+    parts = {base for one in own for base in one.__mro__[1:]}  # Of what is put together into another.
+    heads = [file.read_text("utf-8").partition("\n")[0] for file in KEPT.glob("*.txt")]
+    assert {one.__name__ for one in own - parts} | {"CommandPalette"} == {head.removeprefix(SHOWS) for head in heads}

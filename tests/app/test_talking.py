@@ -225,6 +225,16 @@ async def test_ctrl_c_stops_a_reply_and_leaves_when_pressed_twice(app: ClawApp, 
         assert app.leaving
 
 
+async def test_ctrl_c_throws_away_what_is_typed_and_ctrl_z_brings_it_back(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await pilot.press(*"one", "ctrl+j", *"two", "ctrl+c")
+        await until(pilot, lambda: app.main.composer.text == "")
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: app.main.composer.text == "one\ntwo")
+        assert not app.leaving
+
+
 async def test_a_link_that_is_not_a_web_address_is_not_opened(
     app: ClawApp, monkeypatch: pytest.MonkeyPatch, until: Until
 ) -> None:

@@ -161,6 +161,12 @@ async def test_with_no_color_not_one_colour_is_sent(
         await pilot.pause()
         painted = app.screen._compositor.render_full_update().render_segments(app.console)
         codes = {code for found in re.findall(r"\x1b\[([0-9;]*)m", painted) for code in found.split(";")}
-        # Default colours (39, 49) and weight only; the chosen line is reversed (7).
+        # Default colours (39, 49) and weight only; the cursor of the field is reversed (7).
         assert codes <= {"", "0", "1", "2", "3", "4", "7", "39", "49"}
         assert "7" in codes
+        app.main.composer.text = ""
+        await pilot.press("escape", "ctrl+o")
+        await until(pilot, lambda: app.main.chats.has_focus and app.main.chats.under_cursor() is not None)
+        await pilot.pause()
+        rows = [strip for strip in app.screen._compositor.render_strips(app.size) if "hello" in strip.text]
+        assert any(segment.style and segment.style.underline and "hello" in segment.text for segment in rows[-1]), rows

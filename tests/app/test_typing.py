@@ -108,6 +108,13 @@ async def test_up_brings_back_what_was_sent(app: ClawApp, until: Until) -> None:
         assert composer.text == ""
         await pilot.press(*"draft", "up")
         assert composer.text == "draft"
+        composer.text = ""
+        await pilot.press("up", "up", "ctrl+u")
+        assert composer.text == ""
+        await pilot.press("down")
+        assert composer.text == "", "who has emptied the field is done with the old text"
+        await pilot.press("up")
+        assert composer.text == "two"
 
 
 async def test_ctrl_d_leaves_only_from_an_empty_field(app: ClawApp) -> None:

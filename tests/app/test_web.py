@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -161,20 +163,31 @@ def said_in(home: Path) -> list[str]:
         store.close()
 
 
+@contextmanager
+def chromium(profile: Path) -> Iterator[str]:
+    """A browser that shows nothing on this machine's screen, and where it can be asked what it shows: host:port."""
+    options = ["--headless=new", "--disable-gpu", "--window-size=1100,700", "--remote-debugging-port=0"]
+    # It is to speak to our page alone.
+    options += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.append("--no-sandbox")  # The sandbox does not run as root, as in containers.
+    command = [CHROMIUM, *options, f"--user-data-dir={profile}", "about:blank"]
+    browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        told, end = profile / "DevToolsActivePort", time.monotonic() + 60
+        while not (told.exists() and told.read_text("utf-8").strip()):
+            assert browser.poll() is None, f"the browser ended with status {browser.returncode}"
+            assert time.monotonic() < end, "the browser does not say where it can be asked"
+            time.sleep(0.1)
+        yield f"127.0.0.1:{told.read_text('utf-8').split()[0]}"
+    finally:
+        browser.terminate()
+        browser.wait(20)
+
+
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine: apt-get install chromium")
 async def test_headless_chromium_shows_the_app_and_types_into_it(address: str, tmp_path: Path) -> None:
-    browser = subprocess.Popen(
-        [
-            *(CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"),
-            *(f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1100,700", "about:blank"),
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert browser.stderr is not None
-        tools = next(line for line in browser.stderr if "DevTools listening" in line).split()[-1]
-        host = tools.split("/")[2]
+    with chromium(tmp_path / "profile") as host:
         async with aiohttp.ClientSession() as session:
             pages: list[Any] = await (await session.get(f"http://{host}/json")).json()
             page = next(page for page in pages if page["type"] == "page")
@@ -209,7 +222,11 @@ async def test_headless_chromium_shows_the_app_and_types_into_it(address: str, t
                     await asyncio.sleep(0.25)
                 raise AssertionError(expression)
 
+            async def picture() -> bytes:
+                return base64.b64decode((await call("Page.captureScreenshot"))["data"])
+
             await shows("document.body.classList.contains('-first-byte')")
+            empty = await picture()
             # The page has the keyboard without a click, as in a window that has just opened.
             await call("Input.insertText", text="Hello there")
             enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
@@ -220,11 +237,9 @@ async def test_headless_chromium_shows_the_app_and_types_into_it(address: str, t
                     break
                 await asyncio.sleep(0.25)
             assert said_in(tmp_path / "home") == ["Hello there"]
-            picture = base64.b64decode((await call("Page.captureScreenshot"))["data"])
-            assert picture.startswith(b"\x89PNG")
+            chat = await picture()
+            assert chat.startswith(b"\x89PNG") and chat != empty
+            assert len(chat) > 5_000, "a page of one colour is a tenth of that"
             origin = address.partition("/?")[0]
             assert all(url.startswith((origin, "data:")) for url in seen)
             assert not problems
-    finally:
-        browser.terminate()
-        browser.wait(20)

@@ -30,7 +30,7 @@ def test_status_says_what_it_waits_for(home: Paths, capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     assert "By itself: waits (0 of 120 minutes used today)" in shown
     assert "waits for  4 new lessons (0 so far)" in shown
-    assert "holds      learning is on" in shown
+    assert "ok         learning is on" in shown
     status = printed(capsys, "learn", "status")
     assert status["enabled"] is True and status["idle"]["state"] == "waiting"
     by_name = {one["name"]: one for one in status["idle"]["conditions"]}

@@ -13,6 +13,9 @@ import pytest
 
 from claw_local import installed
 from claw_local.cli.main import run
+from claw_local.engine.described import KNOWN_FILE
+from claw_local.engine.models import HASHES_FILE
+from claw_local.installed import OTHER_FILES
 from claw_local.paths import Paths
 from claw_local.store import Store
 
@@ -74,6 +77,10 @@ def plan(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, object]
     assert run(["uninstall", "--json", *options]) == 0
     said: dict[str, object] = json.loads(capsys.readouterr().out)
     return said
+
+
+def test_every_file_that_the_program_makes_beside_the_others_is_told_as_its_own() -> None:
+    assert {HASHES_FILE, KNOWN_FILE} <= set(OTHER_FILES)
 
 
 def test_looking_changes_nothing(user: Path, kept: Paths, capsys: pytest.CaptureFixture[str]) -> None:

@@ -277,6 +277,7 @@ def test_a_number_that_an_older_version_gave_again_is_another_chat(
         (b"", "is empty"),
         (b"   \n", "no file of chats"),
         (b"<html>", "no file of chats"),
+        (b'[app]\ntheme = "claw-dark"\n', "no file of chats"),
         (b"\x00\x01\x02binary", "no file of chats"),
         (b'[{"mapping": {', "cut short"),
         (b'[{"mapping": {}}', "cut short"),

@@ -1,4 +1,4 @@
-"""Small dialogs: a question with yes or no, a line of text, a longer text. They know nothing of what is asked."""
+"""Small dialogs: a question with yes or no, a line of text. They know nothing of what is asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, Static, TextArea
+from textual.widgets import Button, Input, Static
 
 from claw_local.language import _
 
@@ -43,38 +43,16 @@ class AskLine(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel", show=False)]
 
-    def __init__(self, question: str, value: str = "", placeholder: str = "") -> None:
+    def __init__(self, question: str, value: str = "", placeholder: str = "", keys: str = "") -> None:
         super().__init__()
         self._question, self._value, self._placeholder = question, value, placeholder
+        self._keys = keys or _("Enter saves · Esc cancels")
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
             yield Input(self._value, placeholder=self._placeholder, select_on_focus=False)
-            yield Static(_("Enter saves · Esc cancels"), classes="dialog-keys")
+            yield Static(self._keys, classes="dialog-keys")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
-
-
-class AskText(ModalScreen[str | None]):
-    """Asks for a longer text. Ctrl+S gives it, Esc gives None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", show=False),
-        Binding("ctrl+s", "save", "Save", show=False),
-    ]
-
-    def __init__(self, question: str, value: str) -> None:
-        super().__init__()
-        self._question, self._value = question, value
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog large"):
-            yield Static(Content(self._question))
-            yield TextArea(self._value, soft_wrap=True, highlight_cursor_line=False)
-            yield Static(_("Ctrl+S saves · Esc cancels"), classes="dialog-keys")
-
-    def action_save(self) -> None:
-        """Give the text as it stands."""
-        self.dismiss(self.query_one(TextArea).text.strip() or None)

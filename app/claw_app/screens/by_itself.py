@@ -81,20 +81,38 @@ class ByItself(Screen[None]):
 
     async def learn_as_said(self, words: str) -> bool:
         """`/learn status`, `pause` and `resume`; whether it was one of them."""
-        home = await self.claw.home()
-        if words == "status":
-            try:
-                standing = await self.claw.background.slow(home.learn.standing)
-            except ClawError as error:
-                self.claw.fail(error)
-                return True
-            await self.transcript.note(standing.sentence)
-        elif words == "pause":
-            await self.claw.quick(home.learn.hold)
-            self.claw.say(_("Nothing is learned by itself until /learn resume."))
-        elif words == "resume":
-            await self.claw.quick(home.learn.release)
-            self.claw.say(_("It may learn by itself again, while nobody is there."))
-        else:
+        acts = {
+            "status": self.action_learning_status,
+            "pause": self.action_hold_learning,
+            "resume": self.action_release_learning,
+        }
+        if words not in acts:
             return False
+        await acts[words]()
         return True
+
+    async def action_learning_status(self) -> None:
+        """Say what learning by itself waits for."""
+        home = await self.claw.home()
+        try:
+            standing = await self.claw.background.slow(home.learn.standing)
+        except ClawError as error:
+            self.claw.fail(error)
+        else:
+            await self.transcript.note(standing.sentence)
+
+    async def action_hold_learning(self) -> None:
+        """Let nothing be learned by itself."""
+        home = await self.claw.home()
+        if await self.claw.quick(home.learn.hold) is not None:
+            self.claw.say(_("Nothing is learned by itself until /learn resume."))
+        await self.refresh_status()
+
+    async def action_release_learning(self) -> None:
+        """Let it learn by itself again."""
+        home = await self.claw.home()
+        was = await self.claw.quick(home.learn.release)
+        if was is not None:
+            again = _("It may learn by itself again, while nobody is there.")
+            self.claw.say(again if was else _("It was not paused."))
+        await self.refresh_status()

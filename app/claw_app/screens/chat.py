@@ -36,10 +36,12 @@ from .chats import ChatActions
 from .compare import CompareActions
 from .drafts import Drafts
 from .first_start import FirstStart
+from .forgetting import ForgetActions
 from .incognito import INCOGNITO, IncognitoActions
 from .keys import Keyed
 from .learning import LearningActions
 from .replies import ReplyActions
+from .slash_words import SlashWords
 from .talking import Talking
 from .typing import TypingActions
 from .working import WorkActions
@@ -71,6 +73,8 @@ class ChatScreen(
     LearningActions,
     ByItself,
     TypingActions,
+    SlashWords,
+    ForgetActions,
     FirstStart,
     IncognitoActions,
     Keyed[None],

@@ -1,8 +1,9 @@
-"""What one chat does differently: model, system prompt, sampling, whether it may teach. It asks, and sets nothing."""
+"""What one chat does differently: model, adapter, system prompt, sampling, whether it may teach. It asks, and sets
+nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -19,10 +20,12 @@ from claw_local.language import N_, _
 from claw_local.settings import SamplingSettings
 
 from ..styles import OVER
-from ..text import one_line
+from ..text import adapter_name, one_line
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
+    from claw_local.engine.catalog import FoundModel
+    from claw_local.store import AdapterRecord
 
     from ..app import ClawApp
 
@@ -34,6 +37,11 @@ FIELDS: dict[str, tuple[str, str]] = {
     "min_p": (N_("Min P"), N_("Leave out words less likely than this share of the likeliest one.")),
     "repeat_penalty": (N_("Repeat penalty"), N_("Makes words that were used lately less likely; 1 means off.")),
 }
+BASE = "base"
+ABOUT = {
+    "other-model": N_("Goes before the choice above."),
+    "adapter": N_("This chat keeps to it, whatever is put into use elsewhere."),
+}
 _KEYS = N_("Ctrl+S keeps · Tab goes on · Esc cancels")
 _TEACHES = N_("While learning is on, this chat teaches.")
 _NEVER = N_("An incognito chat never teaches.")
@@ -41,18 +49,35 @@ _NEVER = N_("An incognito chat never teaches.")
 
 @dataclass(frozen=True)
 class Choices:
-    """What a chat does differently. Empty fields are as the settings say. `workspace`: the folder its tools may touch,
-    which has a command of its own."""
+    """What a chat does differently. Empty fields are as the settings say.
+
+    Attributes:
+        workspace: the folder its tools may touch, which has a command of its own.
+        adapter: the id of the adapter it keeps to, or "base"; empty is the one in use.
+    """
 
     model: str = ""
     system: str = ""
     sampling: dict[str, Any] = field(default_factory=dict)
     learn: bool = True
     workspace: str = ""
+    adapter: str = ""
 
-    def changes(self) -> dict[str, Any]:
-        """For `Assistant.set_chat`."""
-        return {"model": self.model, "system": self.system, "sampling": self.sampling, "learn": self.learn}
+    def changes(self, before: Choices | None = None) -> dict[str, Any]:
+        """For `Assistant.set_chat`. What is as it was is left alone: an adapter that is gone since harms nothing."""
+        now = {
+            "model": self.model,
+            "system": self.system,
+            "sampling": self.sampling,
+            "learn": self.learn,
+            "adapter": self.adapter,
+        }
+        return {name: value for name, value in now.items() if before is None or getattr(before, name) != value}
+
+
+def kept_adapter(adapter_id: int | None) -> str:
+    """What a chat keeps to, as it is chosen here: nothing, "base", or an id."""
+    return "" if adapter_id is None else str(adapter_id or BASE)
 
 
 class ChatSettings(ModalScreen["Choices | None"]):
@@ -77,12 +102,17 @@ class ChatSettings(ModalScreen["Choices | None"]):
             with Vertical(id="form"):
                 with Horizontal(classes="row"):
                     yield Label(_("Model"))
-                    yield Select(list(self._models()), value=self._now.model, allow_blank=False, compact=True)
+                    models = list(self._models())
+                    yield Select(models, value=self._now.model, allow_blank=False, compact=True, id="model")
                 with Horizontal(classes="row"):
                     yield Label("")
                     yield Input(
                         placeholder=_("or a GGUF file, ollama:NAME, openai:NAME"), compact=True, id="other-model"
                     )
+                with Horizontal(classes="row"):
+                    yield Label(_("Adapter"))
+                    adapters = list(self._adapters())
+                    yield Select(adapters, value=self._now.adapter, allow_blank=False, compact=True, id="adapter")
                 with Horizontal(classes="row tall"):
                     yield Label(_("System prompt"))
                     yield TextArea(
@@ -117,6 +147,7 @@ class ChatSettings(ModalScreen["Choices | None"]):
     async def on_mount(self) -> None:
         self.query_one(Select).focus()
         self.run_worker(self._find_models())
+        self.run_worker(self._find_adapters())
 
     def _models(self, found: tuple[tuple[str, str], ...] = ()) -> Iterator[tuple[str, str]]:
         """(what is shown, what is chosen) of each model to choose from, the one in use now among them."""
@@ -133,10 +164,36 @@ class ChatSettings(ModalScreen["Choices | None"]):
         except Exception as error:
             self._help(claw.sentence(error), "$warning")
             return
-        select = self.query_one(Select)
+        self._offer("#model", self._models(tuple((described(model), model.chooses) for model in found)))
+
+    def _adapters(self, found: Sequence[AdapterRecord] = ()) -> Iterator[tuple[str, str]]:
+        """The same for adapters."""
+        yield _("The one in use"), ""
+        yield _("None: the base model"), BASE
+        kept = self._now.adapter
+        if kept not in ("", BASE, *(str(record.id) for record in found)):
+            yield _("adapter {id}", id=kept), kept
+        for record in found:
+            words = {"active": N_("{adapter}, in use"), "rejected": N_("{adapter}, not taken")}.get(record.state)
+            name = adapter_name(record)
+            yield _(words, adapter=name) if words else name, str(record.id)
+
+    async def _find_adapters(self) -> None:
+        """The adapters of the model in use. Its hash may have to be read from the file first."""
+        claw = cast("ClawApp", self.app)
+        try:
+            found = await claw.background.slow(_mine, self._assistant)
+        except Exception:  # Without a model there is none to choose from; the chat says what is wrong with the model.
+            return
+        self._offer("#adapter", self._adapters(found))
+
+    def _offer(self, selector: str, options: Iterator[tuple[str, str]]) -> None:
+        if not self.is_attached:
+            return
+        select = cast("Select[str]", self.query_one(selector, Select))
         chosen = select.value
         with self.prevent(Select.Changed):
-            select.set_options(self._models(tuple((_described(model), model.chooses) for model in found)))
+            select.set_options(options)
             select.value = chosen
 
     def _help(self, words: str, style: str = "$quiet") -> None:
@@ -151,7 +208,7 @@ class ChatSettings(ModalScreen["Choices | None"]):
         if isinstance(self.focused, Input) and self.focused.name in FIELDS:
             self._explain(self.focused)
         else:
-            self._help("")
+            self._help(_(ABOUT.get(str(self.focused.id), "")) if self.focused is not None else "")
 
     def _explain(self, number: Input) -> None:
         name = str(number.name)
@@ -187,8 +244,10 @@ class ChatSettings(ModalScreen["Choices | None"]):
                 sampling[name] = value
         other = self.query_one("#other-model", Input).value.strip()
         learn = self._now.learn if self._incognito else self.query_one(Switch).value
-        model = other or str(self.query_one(Select).value)
-        self.dismiss(Choices(model, self.query_one(TextArea).text.strip(), sampling, learn, self._now.workspace))
+        model = other or str(self.query_one("#model", Select).value)
+        adapter = str(self.query_one("#adapter", Select).value)
+        system = self.query_one(TextArea).text.strip()
+        self.dismiss(Choices(model, system, sampling, learn, self._now.workspace, adapter))
 
 
 def number(name: str, text: str) -> float | int | None:
@@ -216,7 +275,13 @@ def allowed(name: str) -> str:
     return _("{low} to {high:g}", low=low, high=limits["le"]) if "le" in limits else _("{low} or more", low=low)
 
 
-def _described(model: Any) -> str:
+def _mine(assistant: Assistant) -> list[AdapterRecord]:
+    model = assistant.model_sha256
+    return [record for record in assistant.adapters.list() if record.model_sha256 == model and record.gguf_path]
+
+
+def described(model: FoundModel) -> str:
+    """A model on this machine, in a line: its name, quantisation and size, and whose it is."""
     size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
     # The list reads markup; a name is what a file says of itself.
     return escape(one_line(" · ".join(part for part in (model.name, model.quantisation, size, model.source) if part)))

@@ -34,6 +34,7 @@ _WHAT = {
     "archive": N_("archive"),
     "duplicate": N_("duplicate"),
     "export": N_("export"),
+    "forget": N_("forget"),
 }
 """What can be done with a chat, as it stands in these sentences."""
 
@@ -253,12 +254,22 @@ class ChatActions(Screen[None]):
 
     # Settings
 
+    def now_chosen(self, assistant: Assistant) -> Choices:
+        """What is chosen so far for the new chat."""
+        from .chat_settings import Choices
+
+        return self.pending or Choices(system=assistant.settings.model.system)
+
+    def action_choose_model(self) -> None:
+        """Choose the model of the open chat: the first field of its settings."""
+        self.action_chat_settings()
+
     def action_chat_settings(self) -> None:
         """Choose model, system prompt and sampling of the open chat, and whether it may teach."""
         self.run_worker(self._choose())
 
     async def _choose(self) -> None:
-        from .chat_settings import ChatSettings, Choices
+        from .chat_settings import ChatSettings, Choices, kept_adapter
 
         assistant = await self.claw.assistant()
         chat_id = self.chat_id
@@ -266,15 +277,16 @@ class ChatActions(Screen[None]):
             chat = await self.claw.quick(assistant.chat, chat_id)
             if chat is None:
                 return
-            now = Choices(chat.model, chat.system, chat.sampling, chat.learn, chat.workspace)
+            kept = kept_adapter(chat.adapter_id)
+            now = Choices(chat.model, chat.system, chat.sampling, chat.learn, chat.workspace, kept)
         else:
-            now = self.pending or Choices("", assistant.settings.model.system, {}, True)
+            now = self.now_chosen(assistant)
         chosen = await self.app.push_screen_wait(ChatSettings(assistant, now, incognito=self.incognito))
         if chosen is None or chosen == now:
             return
         if self.chat_id is None:
             self.pending = chosen
-        elif await self.claw.quick(assistant.set_chat, self.chat_id, **chosen.changes()) is None:
+        elif await self.claw.quick(assistant.set_chat, self.chat_id, **chosen.changes(now)) is None:
             return
         await self.refresh_chats()
         self.claw.say(_("Kept; it holds from your next message on."))

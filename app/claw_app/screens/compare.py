@@ -16,7 +16,7 @@ from claw_local.language import N_, _
 
 from ..styles import LEARNED
 from ..talk import LiveReply
-from ..text import clean, excerpt, one_line
+from ..text import adapter_name, clean, excerpt, one_line
 from ..widgets.bubbles import Bubble
 from ..widgets.foot import Foot
 from .keys import Keyed
@@ -113,7 +113,7 @@ class CompareScreen(Keyed["int | None"]):
 
     def compose(self) -> ComposeResult:
         choices = [(self._called(record.id, record.state), record.id) for record in self._adapters]
-        choices.append((self._called(BASE, ""), BASE))
+        choices.append((self._called(BASE), BASE))
         with Vertical(id="ask"):
             yield Static(_("Compare two adapters on one question. Which side is which shows after your vote."))
             yield Input(
@@ -133,15 +133,16 @@ class CompareScreen(Keyed["int | None"]):
         with Foot():
             yield Footer(compact=True, show_command_palette=False)
 
-    @staticmethod
-    def _called(adapter_id: int, state: str) -> str:
+    def _called(self, adapter_id: int, state: str = "") -> str:
         if not adapter_id:
             return _("the base model")
+        record = next((one for one in self._adapters if one.id == adapter_id), None)
+        name = adapter_name(record) if record is not None else _("adapter {id}", id=adapter_id)
         if state == "active":
-            return _("adapter {id}, in use", id=adapter_id)
+            return _("{adapter}, in use", adapter=name)
         if state == "rejected":
-            return _("adapter {id}, not taken", id=adapter_id)
-        return _("adapter {id}", id=adapter_id)
+            return _("{adapter}, not taken", adapter=name)
+        return name
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Votes only when both answers are there."""
@@ -236,10 +237,10 @@ class CompareScreen(Keyed["int | None"]):
             self._claw.fail(error)
             return
         for number, reply in enumerate(self._pair):
-            name, box = self._called(reply.answer.adapter, ""), self.query_one(f"#side-{number}")
+            name, box = self._called(reply.answer.adapter), self.query_one(f"#side-{number}")
             box.border_title = f"{_(SIDES[number])}: {name}"
             box.set_class(reply.message_id == winner, "-winner")
-        better = self._called(self._pair[side].answer.adapter, "") if winner else ""
+        better = self._called(self._pair[side].answer.adapter) if winner else ""
         self._say(
             _("You preferred {better}. The vote counts like a thumb on both.  Esc goes back", better=better)
             if winner

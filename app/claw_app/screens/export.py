@@ -32,6 +32,17 @@ _WHATS: tuple[tuple[What, str], ...] = (
 )
 
 
+class Choice(RadioButton):
+    """A button that tells by its shape, not by its colour alone, whether it is chosen."""
+
+    BUTTON_INNER = "○"
+
+    def watch_value(self) -> None:
+        """Draw it anew."""
+        self.BUTTON_INNER = "●" if self.value else "○"
+        super().watch_value()
+
+
 class Export(ModalScreen["str | None"]):
     """Asks what to write and where, and writes it. Gives a sentence about what was written; Esc gives None."""
 
@@ -54,7 +65,7 @@ class Export(ModalScreen["str | None"]):
             yield Static(Content.styled(_("Write to a file"), "bold"))
             with RadioSet(compact=True):
                 for what, words in _WHATS:
-                    yield RadioButton(_(words), value=what == self._what, name=what)
+                    yield Choice(_(words), value=what == self._what, name=what)
             yield Input(str(self._suggestion()), select_on_focus=False, id="export-path")
             yield Static("", id="export-problem")
             yield Static(_("Enter writes · Tab goes to the form · Esc cancels"), classes="dialog-keys")

@@ -96,6 +96,12 @@ class FirstStart(Screen[None]):
         home = await self.claw.home()
         await self.claw.quick(home.note, SEEN, "yes")
 
+    @on(Welcome.Typed)
+    def _typed_there(self, event: Welcome.Typed) -> None:
+        event.stop()
+        self.composer.focus()
+        self.composer.insert_here(event.text)
+
     @on(Welcome.ModelChosen)
     def _model_chosen(self, event: Welcome.ModelChosen) -> None:
         event.stop()

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 SAID = N_("Something was forgotten by another program: what you see is what is left.")
 
 
-async def see_forgotten(screen: ChatScreen) -> None:
-    """Look whether something was forgotten since the last time; if so, show what is left."""
+async def see_forgotten(screen: ChatScreen, said: str = SAID) -> None:
+    """Look whether something was forgotten since the last time; if so, show what is left, and say `said`."""
+    if screen.forgetting_here:
+        return
     claw = screen.claw
     home = await claw.home()
     count = await claw.watcher.quick(home.forgetting.count)
@@ -24,6 +26,7 @@ async def see_forgotten(screen: ChatScreen) -> None:
     receipt = (await claw.watcher.quick(home.forgetting.receipts))[-1]
     if receipt.counts.get("drafts"):
         screen.composer.restore("")
+    screen.composer.recall(await claw.watcher.quick(home.said))
     chat_id = screen.chat_id
     if chat_id is not None:
         try:
@@ -32,4 +35,4 @@ async def see_forgotten(screen: ChatScreen) -> None:
             screen.draft_came_back()
             chat_id = None
     await screen.open_chat(chat_id)
-    claw.say(_(SAID))
+    claw.say(said or _(SAID), timeout=8)

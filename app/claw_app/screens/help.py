@@ -26,7 +26,7 @@ _MORE: dict[str, tuple[tuple[str, str], ...]] = {
         ("Enter", N_("Send")),
         (N_("Ctrl+J, Shift+Enter"), N_("New line")),
         (N_("@ and a path"), N_("Attach a text file; Tab completes, a space after the name takes it")),
-        ("/", N_("A command by name; two slashes send a message that begins with one")),
+        ("/", N_("A command by name, then the words it takes; two slashes send a message that begins with one")),
         (N_("Up, Down"), N_("What you sent before, in any chat, from an empty field")),
         (N_("Backspace on a label"), N_("Take the attached file or the long paste away")),
         (N_("Ctrl+A, Ctrl+E"), N_("Start and end of the line; Alt+B and Alt+F go by words")),
@@ -38,10 +38,21 @@ _MORE: dict[str, tuple[tuple[str, str], ...]] = {
     N_("Moving"): (
         (N_("PageUp, PageDown"), N_("Scroll the chat")),
         (N_("Tab, Shift+Tab"), N_("To the messages and the list, and back")),
-        ("j, k", N_("Next and previous message, on a message")),
+        (N_("Up, Down, j, k"), N_("From message to message, once one has the focus")),
         ("Esc", N_("Back to typing")),
         (N_("Ctrl+P"), N_("Everything, by name")),
-        (N_("Ctrl+C twice"), N_("Quit")),
+        (N_("Ctrl+C"), N_("Throw away what is typed; twice on an empty field quit")),
+    ),
+    N_("In the list of chats"): (
+        ("Enter", N_("Go to the chat")),
+        (N_("d, Delete"), N_("Delete it; Ctrl+Z brings it back")),
+        ("r, a, c, x", N_("Rename, archive or take out again, copy, write to a file")),
+        (N_("Ctrl+O"), N_("Hide the list")),
+    ),
+    N_("In what it learned"): (
+        (N_("1 to 4, Tab"), N_("Score over time, hints, runs, adapters")),
+        (N_("Space, e, x, a"), N_("On a hint: off or on, say it otherwise, remove it; add one")),
+        ("u, b, Enter", N_("On an adapter: use it, one step back, its report")),
     ),
     N_("Marks on a reply"): (
         ("▲", N_("It was good: you said so, or your next message shows it")),
@@ -65,6 +76,7 @@ _MORE: dict[str, tuple[tuple[str, str], ...]] = {
         (N_("to select text"), N_("Hold Shift while you drag, as in other full-screen programs")),
         (N_("your colours"), N_("A TOML file in the folder `themes` beside settings.toml")),
         (N_("no colours"), N_("Start with NO_COLOR=1")),
+        (N_("in a shell"), N_("`claw-local --help`: import and backup of chats, other programs, models, and more")),
     ),
 }
 

@@ -59,8 +59,6 @@ class LearningActions(Screen[None]):
     _asking = 0
     _trouble = ""
     _troubled = False
-    forgotten: int | None = None
-    """How often something was forgotten in this home, as far as the screen knows."""
 
     async def refresh_status(self) -> None:
         """Ask how learning stands, and show it."""

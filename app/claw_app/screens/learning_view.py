@@ -17,11 +17,11 @@ from claw_local.language import N_, _, ngettext
 
 from ..report import verdict, work
 from ..styles import LEARNED
-from ..text import moment, one_line
+from ..text import adapter_name, moment, one_line
 from ..widgets.foot import Foot
 from ..widgets.learned import Row, RowList, ScorePanel
-from ..widgets.status_line import bar
-from .ask import AskLine
+from ..widgets.status_line import bar, switch_words
+from .ask import AskLine, Confirm
 from .keys import Keyed
 from .report import Report
 
@@ -37,7 +37,7 @@ EVERY_S = 1.0
 PANELS = {"score": N_("Score over time"), "hints": N_("Hints"), "runs": N_("Runs"), "adapters": N_("Adapters")}
 _KEYS = {
     "score": "",
-    "hints": N_("Space off/on · e edit · a add"),
+    "hints": N_("Space off/on · e edit · a add · x remove"),
     "runs": N_("Enter shows the report"),
     "adapters": N_("u use · b back · Enter report"),
 }
@@ -67,11 +67,12 @@ class LearningView(Keyed[None]):
         ),
         Binding("tab", "next(1)", N_("Next panel"), key_display="Tab"),
         Binding("shift+tab", "next(-1)", "Panel before", show=False),
-        Binding("space", "hint_switch", N_("Hint off/on")),
-        Binding("e", "hint_edit", N_("Edit hint")),
-        Binding("a", "hint_add", N_("Add hint")),
-        Binding("u", "use", N_("Use adapter")),
-        Binding("b", "back", N_("Roll back")),
+        Binding("space", "hint_switch", N_("Hint off/on"), show=False),
+        Binding("e", "hint_edit", N_("Edit hint"), show=False),
+        Binding("a", "hint_add", N_("Add hint"), show=False),
+        Binding("x,delete", "hint_remove", N_("Remove hint"), show=False),
+        Binding("u", "use", N_("Use adapter"), show=False),
+        Binding("b", "back", N_("Roll back"), show=False),
         Binding("f5", "learn_now", N_("Learn now")),
         Binding("f1", "app.help", "Help", show=False),
         Binding("f9", "app.toggle_theme", "Theme", show=False),
@@ -145,7 +146,8 @@ class LearningView(Keyed[None]):
         parts = [Content.styled(_("What it learned"), "bold $primary")]
         parts.append(
             Content.styled(
-                _("learning on") if status.enabled else _("learning off"), "$success" if status.enabled else "$quiet"
+                switch_words(status),
+                "$success" if status.enabled and not status.held else "$quiet",
             )
         )
         parts.append(Content(_("adapter {id} in use", id=status.adapter) if status.adapter else _("base model in use")))
@@ -193,7 +195,7 @@ class LearningView(Keyed[None]):
         learned = ngettext("learned from {number} reply", "learned from {number} replies", len(record.lineage))
         words = Content.assemble(
             _dot(record.id == self._in_use),
-            _("adapter {id}", id=record.id) + "  ",
+            f"{adapter_name(record)}  ",
             (state, "$success" if record.id == self._in_use else "$quiet"),
         )
         return str(record.id), Content.assemble(words, (f"  {made} · {parent} · {learned}", "$quiet"))
@@ -224,10 +226,10 @@ class LearningView(Keyed[None]):
         self.action_panel(names[(names.index(self._shown()) + by) % len(names)])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The footer names only the keys that work in the panel one is in."""
+        """These keys work in the panel that names them at its lower edge."""
         if not self.is_mounted:
             return True
-        if action in ("hint_switch", "hint_edit"):
+        if action in ("hint_switch", "hint_edit", "hint_remove"):
             return self._shown() == "hints"
         if action in ("use", "back"):
             return self._shown() == "adapters"
@@ -258,6 +260,19 @@ class LearningView(Keyed[None]):
         )
         if text and text != hint.text:
             await self._change(self._assistant.hints.edit, hint.id, text)
+
+    def action_hint_remove(self) -> None:
+        """Delete the hint under the cursor, with its lesson."""
+        hint = self._hint()
+        if hint is not None:
+            self.run_worker(self._remove_hint(hint))
+
+    async def _remove_hint(self, hint: Hint) -> None:
+        question = _(
+            "Remove the hint “{hint}” for good, with its lesson? Space only switches it off.", hint=one_line(hint.text)
+        )
+        if await self.app.push_screen_wait(Confirm(question, _("Remove"), _("Not now"))):
+            await self._change(self._assistant.hints.remove, hint.id)
 
     def action_hint_add(self) -> None:
         """Add a wish for every chat."""

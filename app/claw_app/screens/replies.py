@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from textual import on
 from textual.screen import Screen
 
-from claw_local.language import _
+from claw_local.language import N_, _
 
+from ..text import one_line
 from ..widgets.bubbles import Bubble
 from .ask import AskLine
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from ..app import ClawApp
     from ..widgets.transcript import Transcript
 
+_BEGINNING = 60
+_EVERYWHERE = N_("The hint holds in every chat from your next message on; Ctrl+T, 2 and Space switch it off.")
+_HERE = N_("The hint stays with this reply: it is about what it says, not about how replies should be.")
 _OPENED = ("http://", "https://", "mailto:")
 
 
@@ -51,13 +55,16 @@ class ReplyActions(Screen[None]):
         """Mark the reply as good."""
         bubble = self._reply()
         if bubble is not None and await self._give(bubble, "good"):
-            self.claw.say(_("Marked as good."))
+            alone = _("Marked as good, in this chat only: nothing of it is kept.")
+            self.claw.say(alone if self.claw.main.incognito else _("Marked as good."), topic="mark")
 
     async def action_bad(self) -> None:
         """Mark the reply as bad."""
         bubble = self._reply()
         if bubble is not None and await self._give(bubble, "bad"):
-            self.claw.say(_("Marked as bad. F4 says what it should have been like."))
+            alone = _("Marked as bad, in this chat only: nothing of it is kept.")
+            said = _("Marked as bad. F4 says what it should have been like.")
+            self.claw.say(alone if self.claw.main.incognito else said, topic="mark")
 
     def action_hint(self) -> None:
         """Say what the reply should have been like."""
@@ -68,13 +75,23 @@ class ReplyActions(Screen[None]):
     async def _hint(self, bubble: Bubble) -> None:
         hint = await self.app.push_screen_wait(
             AskLine(
-                _("What should this reply have been like?"),
+                _("What should this reply have been like?") + f"\n“{_beginning(bubble.raw)}”",
                 bubble.hint,
                 _("for example: at most two sentences, no lists"),
+                _("Enter keeps it, for every chat · Esc cancels"),
             )
         )
-        if hint is not None and await self._give(bubble, "bad", hint=hint):
-            self.claw.say(_("The hint is kept, and helps from your next message on."))
+        if hint is not None:
+            await self.keep_hint(bubble, hint)
+
+    async def keep_hint(self, bubble: Bubble, hint: str) -> None:
+        """Keep what a reply should have been like, and say where it holds."""
+        if not await self._give(bubble, "bad", hint=hint):
+            return
+        assistant = await self.claw.assistant()
+        active = await self.claw.quick(assistant.hints.list)
+        everywhere = any(one.message_id == bubble.message_id and one.scope != "turn" for one in active or ())
+        self.claw.say(_(_EVERYWHERE if everywhere else _HERE), timeout=8)
 
     def action_copy(self) -> None:
         """Copy the message in focus, or else the last reply."""
@@ -122,3 +139,8 @@ class ReplyActions(Screen[None]):
             self.claw.say(_("Opening {href}", href=event.href))
         else:
             self.claw.say(_("This link is not a web address: {href}", href=event.href))
+
+
+def _beginning(text: str) -> str:
+    text = one_line(text)
+    return text if len(text) <= _BEGINNING else f"{text[:_BEGINNING]}…"

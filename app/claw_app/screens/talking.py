@@ -209,6 +209,8 @@ def _begin(assistant: Assistant, text: str, chat_id: int | None, chosen: Choices
         return assistant.stream(text, chat=chat_id)
     chat = assistant.new_chat(model=chosen.model, system=chosen.system, sampling=chosen.sampling, learn=chosen.learn)
     try:
+        if chosen.adapter:
+            assistant.set_chat(chat.id, adapter=chosen.adapter)
         if chosen.workspace:
             assistant.tools.give(chat.id, chosen.workspace)
         return assistant.stream(text, chat=chat.id)

@@ -10,26 +10,26 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
-from claw_local.errors import ClawError, UsageError
+from claw_local.errors import UsageError
 from claw_local.language import _
 
-from ..commands import COMMANDS, Command, slash_commands
+from ..commands import ALIASES, COMMANDS, Command, slash_commands
 from ..text import clean, one_line
 from ..widgets.composer import Composer
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from textual.theme import Theme
 
     from ..app import ClawApp
-    from ..widgets.bubbles import Bubble
     from ..widgets.completion import Completions
 
 _EDITORS = ("nano", "vim", "vi", "notepad") if sys.platform != "win32" else ("notepad",)
@@ -40,17 +40,12 @@ class TypingActions(Screen[None]):
 
     if TYPE_CHECKING:
         composer: Composer
-        chat_id: int | None
 
         @property
         def claw(self) -> ClawApp: ...
-        def _reply(self) -> Bubble | None: ...
-        async def _give(self, bubble: Bubble, verdict: Any, **said: Any) -> bool: ...
-        async def _turn(self, on: bool) -> None: ...
-        async def learn_as_said(self, words: str) -> bool: ...
-        async def refresh_chats(self) -> None: ...
-        async def _search(self, words: str) -> None: ...
-        async def work_in(self, folder: str) -> None: ...
+        def with_words(self) -> dict[str, Callable[[str], Awaitable[object]]]: ...
+        def with_values(self) -> dict[str, Callable[[str], Awaitable[object]]]: ...
+        async def carry_out(self, action: Callable[[str], Awaitable[object]], words: str) -> None: ...
 
     def on_mount(self) -> None:
         self.call_after_refresh(lambda: self.run_worker(self._recall()))
@@ -77,6 +72,12 @@ class TypingActions(Screen[None]):
     def _wanted(self, event: Composer.Wanted) -> None:
         self.run_worker(self._attach_file(event.path, event.token))
 
+    @on(Composer.Missing)
+    def _missing(self, event: Composer.Missing) -> None:
+        path = one_line(event.path)
+        words = _("There is no file {path}. Enter again sends it as plain words.", path=path)
+        self.claw.say(words, severity="warning", timeout=8)
+
     async def _attach_file(self, path: str, token: str) -> None:
         from ..attachments import read
 
@@ -98,7 +99,7 @@ class TypingActions(Screen[None]):
     @on(Composer.Commanded)
     async def _commanded(self, event: Composer.Commanded) -> None:
         event.stop()
-        command = _meant(event.name)
+        command = meant(event.name)
         if command is None:
             name = one_line(event.name) or " "
             self.claw.say(
@@ -115,53 +116,15 @@ class TypingActions(Screen[None]):
             # Later: the action may want this handler to be done.
             self.call_later(self.run_action, command.action)
             return
-        with_words = self._with_words().get(command.action)
+        with_words = self.with_words().get(command.action)
+        with_value = self.with_values().get(command.action) if event.value else None
         if with_words is None:
             self.claw.say(
                 _("/{slash} stands alone. To send this as a message, begin it with two slashes.", slash=command.slash)
             )
             return
         self.composer.text = ""
-        self.run_worker(self._carry_out(with_words, event.words))
-
-    async def _carry_out(self, action: Callable[[str], Awaitable[object]], words: str) -> None:
-        try:
-            await action(words)
-        except ClawError as error:
-            self.claw.fail(error)
-
-    def _with_words(self) -> dict[str, Callable[[str], Awaitable[object]]]:
-        return {
-            "rename_chat": self._rename_to,
-            "search_chats": self._search,
-            "hint": self._hint_at_once,
-            "toggle_learning": self._learn_as_said,
-            "workspace": self.work_in,
-            "attach_file": lambda path: self._attach_file(path.strip('"'), ""),
-            "app.toggle_theme": self._use_theme,
-        }
-
-    async def _rename_to(self, title: str) -> None:
-        if self.chat_id is None:
-            raise UsageError(_("This chat is still empty: say something first, then name it."))
-        assistant = await self.claw.assistant()
-        await self.claw.quick(assistant.rename_chat, self.chat_id, one_line(title))
-        await self.refresh_chats()
-
-    async def _hint_at_once(self, hint: str) -> None:
-        bubble = self._reply()
-        if bubble is not None and await self._give(bubble, "bad", hint=hint):
-            self.claw.say(_("The hint is kept, and helps from your next message on."))
-
-    async def _learn_as_said(self, words: str) -> None:
-        if words == "now":
-            await self.run_action("learn_now")
-        elif words in ("on", "off"):
-            await self._turn(words == "on")
-        elif not await self.learn_as_said(words):
-            raise UsageError(
-                _("/learn takes on, off, now, status, pause or resume; alone it turns learning on or off.")
-            )
+        self.run_worker(self.carry_out(*((with_value, event.value) if with_value else (with_words, event.words))))
 
     def _theme_changed(self, theme: Theme) -> None:
         if theme.name != self.claw.look.chosen:
@@ -174,14 +137,6 @@ class TypingActions(Screen[None]):
 
         home = await self.claw.home()
         await self.claw.quick(set_value, home.paths, "app.theme", name)
-
-    async def _use_theme(self, name: str) -> None:
-        themes = self.app.available_themes
-        if name not in themes:
-            raise UsageError(
-                _("There is no theme {name}. There are: {value}.", name=one_line(name), value=", ".join(sorted(themes)))
-            )
-        self.app.theme = name
 
     # The person's editor
 
@@ -266,8 +221,9 @@ def run_editor(command: list[str]) -> int:
         signal.signal(signal.SIGINT, before)
 
 
-def _meant(name: str) -> Command | None:
+def meant(name: str) -> Command | None:
     """The command of this name, or the first whose name begins so."""
+    name = ALIASES.get(name.lower(), name)
     exact = next((command for command in COMMANDS if command.slash == name.lower()), None)
     first = next(iter(slash_commands(name)), None)
     if exact is None and first is not None and name and first.slash.startswith(name.lower()):

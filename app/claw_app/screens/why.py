@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from claw_local.language import N_, _, ngettext
 
 from ..styles import LEARNED
-from ..text import clean, excerpt, one_line
+from ..text import adapter_name, clean, excerpt, one_line
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -35,6 +35,11 @@ _SAMPLING = {
 }
 _NOTICED_S = 0.05
 _TIMES = {"load": N_("loading the model"), "first_token": N_("to the first word"), "total": N_("in all")}
+
+_BY = {
+    "person": N_("you: it is the reply as you want it, which is the strongest lesson there is"),
+    "elsewhere": N_("another assistant, in the chat that was imported"),
+}
 
 
 class WhyScreen(ModalScreen[None]):
@@ -98,6 +103,8 @@ class WhyScreen(ModalScreen[None]):
 
     def _facts(self) -> list[tuple[str, str]]:
         why = self._why
+        if why.by != "model":
+            return [(_("Written by"), _(_BY[why.by]))]
         read = ngettext("{number} token read", "{number} tokens read", why.prompt_tokens)
         written = ngettext("{number} written", "{number} written", why.completion_tokens)
         return [
@@ -114,10 +121,10 @@ class WhyScreen(ModalScreen[None]):
         if adapter is None:
             return _("none: the base model wrote it")
         return ngettext(
-            "adapter {id}, learned from {number} reply of your chats",
-            "adapter {id}, learned from {number} replies of your chats",
+            "{adapter}, learned from {number} reply of your chats",
+            "{adapter}, learned from {number} replies of your chats",
             len(adapter.lineage),
-            id=adapter.id,
+            adapter=adapter_name(adapter),
         )
 
     def _sampling(self) -> str:

@@ -46,6 +46,7 @@ class WorkActions(Screen[None]):
         async def refresh_chats(self) -> None: ...
         async def renew(self, *, focus: int | None = None) -> None: ...
         async def action_undo_delete(self) -> None: ...
+        def now_chosen(self, assistant: Assistant) -> Choices: ...
 
     _tool_stop: threading.Event | None = None
     """Stops the tool that is at work, or what comes after it."""
@@ -169,14 +170,11 @@ class WorkActions(Screen[None]):
 
     async def work_in(self, folder: str) -> None:
         """Give this chat a workspace, or take it away. Raises UsageError: that folder cannot be one."""
-        from .chat_settings import Choices
-
         assistant, chat_id = await self.claw.assistant(), self.chat_id
         none = folder.strip().lower() == "none"
         root = "" if none else await self.claw.background.slow(assistant.tools.checked, folder.strip().strip('"'))
         if chat_id is None:
-            now = self.pending or Choices("", assistant.settings.model.system, {}, True)
-            self.pending = replace(now, workspace=root)
+            self.pending = replace(self.now_chosen(assistant), workspace=root)
         elif none:
             await self.claw.quick(assistant.tools.take, chat_id)
         else:

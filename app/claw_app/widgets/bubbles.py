@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .markdown import ReplyText
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_BY_PERSON = ("thumb", "edit", "regenerate")
+_WEIGHT = {"judge": 0, "copy": 0, "tool": 1, "regenerate": 2, "thumb": 3, "edit": 3}
+"""Whose word counts: what the person said outright before what they did, and both before what the judge thinks."""
 _ENDED = {"interrupted": N_("stopped"), "failed": N_("failed"), "cut": N_("cut at the longest reply allowed")}
 _MARKS = {
     1: ("▲", "$success", N_("good")),
@@ -220,9 +221,9 @@ class Bubble(Vertical, can_focus=True):
         self.mark(signals)
 
     def mark(self, signals: Sequence[Signal]) -> None:
-        """Show what the reply was worth. What the person said themselves comes before what the judge thinks."""
+        """Show what the reply was worth, by the word that counts most; of two alike, the later."""
         active = [signal for signal in signals if signal.state == "active"]
-        active.sort(key=lambda signal: (signal.source in _BY_PERSON, signal.source == "tool", signal.id))
+        active.sort(key=lambda signal: (_WEIGHT.get(signal.source, 0), signal.id))
         self._signals = tuple(active)
         self._draw_foot()
 

@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from claw_local.language import _
+from claw_local.language import N_, _
 
 from ..text import day_name, one_line
 
@@ -78,11 +78,11 @@ class ChatList(OptionList):
     """Newest first; a heading for each day. Narrowed by words, the best match comes first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("d,delete", "act('delete')", "Delete", show=False),
-        Binding("r", "act('rename')", "Rename", show=False),
-        Binding("a", "act('archive')", "Archive", show=False),
-        Binding("c", "act('duplicate')", "Duplicate", show=False),
-        Binding("x", "act('export')", "Export", show=False),
+        Binding("d,delete", "act('delete')", N_("Delete"), key_display="d"),
+        Binding("r", "act('rename')", N_("Rename"), key_display="r"),
+        Binding("a", "act('archive')", N_("Archive"), key_display="a"),
+        Binding("c", "act('duplicate')", N_("Copy"), key_display="c"),
+        Binding("x", "act('export')", N_("Export"), key_display="x"),
     ]
 
     @dataclass

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from claw_local.signals.attached import Attachment
 
 LONG_CHARACTERS = 4000
-LONG_LINES = 60
+LONG_LINES = 20
 PASTED = N_("pasted text")
 _SHOWN_NAME = 48
 

@@ -1,8 +1,9 @@
-"""The list that opens over the field: slash commands, and files after `@`. It must never run or read what is chosen."""
+"""The list that opens over the field: slash commands, words for them, and files after `@`. It must never run or read
+what is chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from textual import events
@@ -16,19 +17,30 @@ from claw_local.language import _
 
 from ..commands import Command, key_names, slash_commands
 from ..text import one_line, padded
-from .completion_files import FileHit
+from .completion_files import FileHit, rank
 
 ROWS = 8
 """Most rows shown at once; the rest scrolls."""
 _NAME_WIDTH = 18
+_WORD_WIDTH = 8
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One line of the list: a command or a file."""
+    """One line of the list: a command, a word for one, or a file.
+
+    Attributes:
+        word: what may follow a slash command. about: what it means.
+        is_path: it is a path, which may be gone on with.
+        value: what the word stands for, where there may be another one of that name: a chat's id, a model's file.
+    """
 
     command: Command | None = None
     file: FileHit | None = None
+    word: str = ""
+    about: str = ""
+    is_path: bool = False
+    value: str = ""
 
     def line(self) -> Content:
         """The line as it is shown."""
@@ -41,7 +53,12 @@ class Offer:
                 _(self.command.help),
                 (f"  {keys}" if keys else "", "$quiet"),
             )
-        assert self.file is not None
+        if self.file is None:
+            word = one_line(self.word)
+            return Content.assemble(
+                (padded(word, _WORD_WIDTH) if self.about else word, "$secondary"),
+                (f" {one_line(self.about)}", "$quiet"),
+            )
         style = "$secondary" if self.file.is_folder else ""
         return Content.assemble((one_line(self.file.name), style))
 
@@ -83,6 +100,8 @@ class Completions(OptionList, can_focus=False):
     def __init__(self) -> None:
         super().__init__(id="completions", markup=False)
         self._offers: tuple[Offer, ...] = ()
+        self.walked = False
+        """Whether the person has gone to an offer themselves."""
 
     @property
     def is_open(self) -> bool:
@@ -112,6 +131,7 @@ class Completions(OptionList, can_focus=False):
             self.styles.max_height = height
             # It lies where the field begins, and stands on that line.
             self.styles.offset = Offset(0, -height)
+        self.walked = False
         self.display = True
 
     def close(self) -> None:
@@ -123,6 +143,7 @@ class Completions(OptionList, can_focus=False):
         """Highlight the next offer; past the last one comes the first."""
         if self.highlighted is not None:
             self.highlighted = (self.highlighted + by) % len(self._offers)
+            self.walked = True
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
@@ -138,3 +159,10 @@ def command_offers(text: str) -> list[Offer]:
     if not text.startswith("/") or text.startswith("//") or any(c.isspace() for c in text):
         return []
     return [Offer(command=command) for command in slash_commands(text[1:])]
+
+
+def best(typed: str, offers: Iterable[Offer]) -> list[Offer]:
+    """The offers whose word fits what was typed, best first: the word itself, its beginning, a part of it, letters."""
+    wanted = typed.strip().lower()
+    ranked = [(rank(wanted, offer.word.lower()), offer) for offer in offers]
+    return [offer for fit, offer in sorted((one for one in ranked if one[0] is not None), key=lambda one: one[0] or 0)]

@@ -66,6 +66,11 @@ def is_file(typed: str) -> bool:
         return False
 
 
+def looks_like_file(path: str) -> bool:
+    """Whether somebody who writes this after `@` means a file, not a name."""
+    return "/" in path or bool(re.search(r"\w\.[A-Za-z][A-Za-z0-9]{0,4}$", path))
+
+
 def find(typed: str) -> list[FileHit]:
     """The entries of the typed folder that fit the rest, best first. Blocks: call it in a thread.
 
@@ -87,8 +92,8 @@ def find(typed: str) -> list[FileHit]:
                 name = entry.name.lower()
                 if name.startswith(".") != wanted.startswith("."):
                     continue
-                if (rank := _rank(wanted, name)) is not None:
-                    ranked.append(((rank, len(name) if wanted else 0, name), entry))
+                if (fit := rank(wanted, name)) is not None:
+                    ranked.append(((fit, len(name) if wanted else 0, name), entry))
     except (OSError, RuntimeError, ValueError):
         return []
     ranked.sort(key=lambda item: item[0])
@@ -111,7 +116,7 @@ def _kinds(
     return found
 
 
-def _rank(wanted: str, name: str) -> int | None:
+def rank(wanted: str, name: str) -> int | None:
     """0 the very name, 1 its beginning, 2 a part of it, 3 its letters in order, None nothing of the kind."""
     if name == wanted:
         return 0

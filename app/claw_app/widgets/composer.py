@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
-from textual import events, on
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widget import Widget
-from textual.widgets import TextArea
 
 from claw_local.language import _
 
 from ..text import clean
 from ..words import PLACEHOLDER, SENDS
-from .chip_area import ChipArea
 from .chips import PASTED, is_long
-from .completion_files import Token, find, token_before, tokens_in
-
-if TYPE_CHECKING:
-    from ..background import Background
-    from .completion import Completions, Offer
+from .completing_area import CompletingArea
+from .completion_files import looks_like_file, tokens_in
 
 _NEW_LINE = ("shift+enter", "alt+enter", "ctrl+j")
 
 
-class Composer(ChipArea):
+class Composer(CompletingArea):
     """A text field that grows with its text. Enter sends; Shift+Enter, Alt+Enter or Ctrl+J begins a new line.
 
     A long paste or an attached file is kept aside and stands in the field as one short label, so that a megabyte costs
@@ -49,17 +43,15 @@ class Composer(ChipArea):
 
     @dataclass
     class Commanded(Message):
-        """The person entered a slash command: its name as typed, and the words after it. The field keeps its text."""
+        """The person entered a slash command: its name as typed, and the words after it. The field keeps its text.
+
+        Attributes:
+            value: what the offer stands for that the person walked to; else empty.
+        """
 
         name: str
         words: str
-
-    @dataclass
-    class Wanted(Message):
-        """The person wants to attach the file at `path`; `token` is how it stands in the field. See `attach`."""
-
-        path: str
-        token: str
+        value: str = ""
 
     @dataclass
     class Scrolled(Message):
@@ -76,8 +68,7 @@ class Composer(ChipArea):
         self._place = 0
         self._draft = ""
         self._shown = ""
-        self._completions: Completions | None = None
-        self._looked_up = ""
+        self._warned_of = ""
 
     def on_mount(self) -> None:
         self.border_subtitle = SENDS
@@ -100,6 +91,10 @@ class Composer(ChipArea):
         self.move_cursor(self.document.end)
         self._looked_up = self.before_cursor()  # Nobody is typing: no list opens.
 
+    def throw_away(self) -> None:
+        """Empty the field; undo brings back what stood there."""
+        self._replace_via_keyboard("", self.document.start, self.document.end)
+
     def accept(self, *, remember: bool = True) -> None:
         """The text was taken: empty the field, and remember the text for the Up key."""
         text = self.whole_text.strip()
@@ -120,6 +115,11 @@ class Composer(ChipArea):
         older = [text for text in reversed(texts) if text.strip() and text not in known]
         self._sent[:0] = older
         self._place += len(older)
+
+    def recall(self, texts: list[str]) -> None:
+        """These, newest first, are all that the Up key may bring: something was forgotten."""
+        self._sent, self._place = [], 0
+        self.remember(texts)
 
     def attach(self, token: str, name: str, text: str) -> None:
         """Put a file's label where its token stands; at the cursor if the token is gone."""
@@ -193,9 +193,12 @@ class Composer(ChipArea):
         if text.startswith("/") and not text.startswith("//") and "/" not in name and "\n" not in text:
             open_list = self._completions if self._completions is not None and self._is_fresh() else None
             chosen = open_list.chosen if open_list is not None else None
+            value = ""
             if chosen is not None and chosen.command is not None:
                 name = chosen.command.slash
-            self.post_message(self.Commanded(name, words.strip()))
+            elif chosen is not None and chosen.word and self._words_for == self.text and self._walked:
+                words, value = chosen.word, chosen.value
+            self.post_message(self.Commanded(name, words.strip(), value))
         elif tokens := [] if text.startswith("/") else tokens_in(self.text):
             self.run_worker(self._send_unless_files(tokens), group="sending", exclusive=True)
         else:
@@ -213,13 +216,18 @@ class Composer(ChipArea):
         found = await self._background.slow(lambda: [(token, path) for token, path in tokens if is_file(path)])
         if text != self.text:
             return
-        if not found:
+        missing = next((path for _, path in tokens if looks_like_file(path)), "")
+        if not found and missing and self._warned_of != text:
+            self._warned_of = text
+            self.post_message(self.Missing(missing))
+        elif not found:
             self.post_message(self.Sent(self._unslashed()))
         for token, path in found:
             self.post_message(self.Wanted(path, token))
 
     def action_older(self) -> None:
         """Move up; from the first line on to what was sent before."""
+        self._begin_anew_if_cleared()
         if self.cursor_location[0] > 0 or self._place == 0 or not self._browsing:
             self.action_cursor_up()
             return
@@ -229,11 +237,17 @@ class Composer(ChipArea):
 
     def action_newer(self) -> None:
         """Move down; from the last line back to what was being typed."""
+        self._begin_anew_if_cleared()
         at_end = self.cursor_location[0] == self.document.line_count - 1
         if not at_end or self._place >= len(self._sent) or not self._browsing:
             self.action_cursor_down()
             return
         self._show(self._place + 1)
+
+    def _begin_anew_if_cleared(self) -> None:
+        """Who empties the field is done with the old text in it."""
+        if not self.text and self._shown:
+            self._place, self._shown, self._draft = len(self._sent), "", ""
 
     @property
     def _browsing(self) -> bool:
@@ -257,81 +271,3 @@ class Composer(ChipArea):
             self.action_delete_right()
         else:
             self.post_message(self.Left())
-
-    # Completion
-
-    @property
-    def _background(self) -> Background:
-        return cast("Background", self.app.background)  # type: ignore[attr-defined]
-
-    def _is_fresh(self) -> bool:
-        """Whether the open list belongs to what is typed now."""
-        return self._looked_up == self.before_cursor()
-
-    @on(TextArea.Changed)
-    @on(TextArea.SelectionChanged)
-    def _look_up(self) -> None:
-        typed = self.before_cursor()
-        if typed == self._looked_up:
-            return
-        self._looked_up = typed
-        token = token_before(typed)
-        if self.text.startswith("/") and typed == self.text and token is None:
-            from .completion import command_offers
-
-            self._offer(command_offers(self.text))
-        elif token is not None and self.has_focus:
-            self.run_worker(self._look_up_files(token), group="completing", exclusive=True)
-        else:
-            self._offer([])
-
-    async def _look_up_files(self, token: Token) -> None:
-        hits = await self._background.slow(find, token.typed)
-        if token_before(self.before_cursor()) == token:
-            from .completion import Offer
-
-            self._offer([Offer(file=hit) for hit in hits])
-
-    def _offer(self, offers: list[Offer]) -> None:
-        if self._completions is None:
-            if not offers or not isinstance(self.parent, Widget):
-                return
-            from .completion import Completions
-
-            self._completions = Completions()
-            self.parent.mount(self._completions, before=self)
-        self._completions.offer(offers)
-
-    def on_blur(self) -> None:
-        if self._completions is not None:
-            self._completions.close()
-            self._looked_up = ""
-
-    def take_offer(self, offer: Offer) -> None:
-        """An offer was clicked on."""
-        self._take(offer)
-        if offer.command is not None:
-            self.action_send()
-
-    def _take(self, offer: Offer) -> None:
-        """Write an offer into the field: a command's name, a folder to go on from, or a file to attach."""
-        if offer.command is not None:
-            self.text = f"/{offer.command.slash} "
-            self.move_cursor(self.document.end)
-        token = token_before(self.before_cursor())
-        if offer.file is not None and token is not None:
-            row, column = self.cursor_location
-            self._replace_via_keyboard(offer.file.token, (row, column - token.length), (row, column))
-            if not offer.file.is_folder:
-                self.post_message(self.Wanted(offer.file.path, offer.file.token))
-                if self._completions is not None:
-                    self._completions.close()
-
-    def _attach_what_is_typed(self, completions: Completions) -> None:
-        """A space behind the whole name of a file attaches it."""
-        token = token_before(self.before_cursor())
-        for offer in completions.offers:
-            if token is not None and offer.file is not None and offer.file.path == token.typed:
-                if not offer.file.is_folder:
-                    self.post_message(self.Wanted(token.typed, self.before_cursor()[-token.length :]))
-                return

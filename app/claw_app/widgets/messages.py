@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from claw_local.language import _, ngettext
+from claw_local.language import N_, _, ngettext
 
 from .bubbles import Bubble, Question
 from .tool_use import ToolUse
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from claw_local.store import StoredMessage
 
     from ..branch import Shown
+
+_BY = {"you": N_("your version"), "elsewhere": N_("written elsewhere")}
 
 
 def drawn_message(shown: Shown) -> Question | Bubble | ToolUse:
@@ -30,7 +32,8 @@ def drawn_message(shown: Shown) -> Question | Bubble | ToolUse:
     state: str = "cut" if message.state == "done" and message.finish_reason == "length" else message.state
     if shown.said != message.content:
         state = "called"
-    bubble = Bubble(shown.said, message_id=message.id, state=state, detail=describe(message))
+    detail = _(_BY[shown.by]) if shown.by else describe(message)
+    bubble = Bubble(shown.said, message_id=message.id, state=state, detail=detail)
     bubble.tell(shown.signals, shown.versions, shown.because)
     return bubble
 

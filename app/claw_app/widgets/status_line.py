@@ -55,11 +55,7 @@ class StatusLine(Static):
         if run is not None and run.state == "running":
             phase = "" if level >= _RUN else f"{one_line(_(run.phase))} "
             parts.append((f"{phase}{bar(run.progress)} {run.progress:.0%}", "$accent"))
-        if level >= _SWITCH:
-            switch = _("learn on") if state.enabled else _("learn off")
-        else:
-            switch = _("learning on") if state.enabled else _("learning off")
-        parts.append((switch, "$success" if state.enabled else "$quiet"))
+        parts.append((switch_words(state, short=level >= _SWITCH), "$success" if _learns(state) else "$quiet"))
         if state.lessons:
             if level >= _LESSONS:
                 waiting = ngettext("{number} waiting", "{number} waiting", state.lessons)
@@ -72,6 +68,19 @@ class StatusLine(Static):
         if state.hints and level < _HINTS:
             parts.append((ngettext("{number} hint", "{number} hints", len(state.hints)), "$quiet"))
         return parts
+
+
+def switch_words(state: LearnStatus, *, short: bool = False) -> str:
+    """Whether it learns; paused: nothing is learned by itself."""
+    if not state.enabled:
+        return _("learn off") if short else _("learning off")
+    if state.held:
+        return _("learn paused") if short else _("learning paused")
+    return _("learn on") if short else _("learning on")
+
+
+def _learns(state: LearnStatus) -> bool:
+    return state.enabled and not state.held
 
 
 _NOTHING, _HINTS, _LESSONS, _RUN, _NAME, _SWITCH, _LEVELS = range(1, 8)

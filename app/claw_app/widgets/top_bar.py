@@ -50,6 +50,11 @@ class TopBar(Horizontal):
         own = chat if chat is not None else pending
         if own is not None and own.model:
             marks.append(one_line(own.model).replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".gguf"))
+        kept = chat.adapter_id if chat is not None else None
+        if chat is None and pending is not None and pending.adapter:
+            kept = int(pending.adapter) if pending.adapter.isdecimal() else 0
+        if kept is not None:
+            marks.append(f"adapter {kept}" if kept else "base model")
         if own is not None and own.sampling:
             marks.append(_("own sampling"))
         if own is not None and not own.learn and not incognito:

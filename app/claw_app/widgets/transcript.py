@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.css.query import NoMatches
 from textual.events import Resize
 from textual.scrollbar import ScrollBar
@@ -24,6 +24,7 @@ from claw_local.language import ngettext
 from .bubbles import Bubble, Notice, Question
 from .messages import drawn_message, tell
 from .tool_use import ToolUse
+from .walked import Walked
 from .welcome import Welcome
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ BRING_TRIES = 20
 _LAYOUT_S = 5.0
 
 
-class Transcript(VerticalScroll, can_focus=False):
+class Transcript(Walked, can_focus=False):
     """Scrolls; stays at the end while a reply streams, unless the person has scrolled away."""
 
     def __init__(self) -> None:
@@ -119,9 +120,11 @@ class Transcript(VerticalScroll, can_focus=False):
             await self._list.mount_all([drawn_message(shown) for shown in page[same:]])
             self._count()
 
-    async def cut(self, widget: Widget) -> None:
+    async def cut(self, widget: Question | Bubble) -> None:
         """Take a message away with all that follows it: something else is being said in its place."""
         children = self._list.children
+        if self._branch is not None:
+            self._branch.cut(widget.message_id)
         with self.app.batch_update():
             await self._list.remove_children(list(children[children.index(widget) :]))
 
@@ -338,42 +341,3 @@ class Transcript(VerticalScroll, can_focus=False):
     def action_scroll_home(self) -> None:
         """Home: the beginning of the chat."""
         self.run_worker(self.home())
-
-    def replies(self) -> list[Bubble]:
-        """The replies on the screen, oldest first."""
-        return list(self.query(Bubble))
-
-    def chosen(self) -> Bubble | None:
-        """The reply meant by a thumb: the focused one, else the last that is in the store."""
-        stored = [bubble for bubble in self.replies() if bubble.message_id]
-        focused = self.screen.focused
-        if isinstance(focused, Bubble) and focused.message_id:
-            return focused
-        return stored[-1] if stored else None
-
-    def chosen_question(self) -> Question | None:
-        """The question that has the focus."""
-        focused = self.screen.focused
-        return focused if isinstance(focused, Question) else None
-
-    def question_of_chosen(self) -> str:
-        """What the chosen reply answers, or the question in focus; empty if there is none."""
-        focused = self.chosen_question()
-        if focused is not None:
-            return focused.raw
-        chosen, question = self.chosen(), ""
-        for widget in self._messages():
-            if widget is chosen:
-                break
-            question = widget.raw if isinstance(widget, Question) else question
-        return question
-
-    def step(self, by: int) -> None:
-        """Move the focus from message to message; from elsewhere to the last reply."""
-        drawn, focused = [widget for widget in self._messages() if widget.display], self.screen.focused
-        if not drawn:
-            return
-        if isinstance(focused, (Question, Bubble, ToolUse)) and focused in drawn:
-            drawn[max(0, min(drawn.index(focused) + by, len(drawn) - 1))].focus()
-        else:
-            ([reply for reply in self.replies() if reply.display] or drawn)[-1].focus()

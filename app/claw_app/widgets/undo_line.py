@@ -5,11 +5,14 @@ from __future__ import annotations
 from textual import events
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Static
 
 from claw_local.language import N_, _
 
 from ..text import dressed, one_line
+
+SHOWN_S = 30.0
 
 
 class UndoLine(Static):
@@ -21,16 +24,23 @@ class UndoLine(Static):
     def __init__(self) -> None:
         super().__init__(id="undo-line")
         self.display = False
+        self._timer: Timer | None = None
 
     def tell(self, title: str) -> None:
-        """Say that this chat was deleted; an empty title hides the line."""
+        """Say that this chat was deleted, for a while; an empty title hides the line. Ctrl+Z works after that too."""
         self.display = bool(title)
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(SHOWN_S, self._hide) if title else None
         self.update(
             Content.assemble(
                 dressed(N_("Deleted “{title}”"), title=Content(one_line(title))),
                 ("   " + _("Ctrl+Z undoes"), "bold $secondary"),
             )
         )
+
+    def _hide(self) -> None:
+        self.display = False
 
     def on_click(self, event: events.Click) -> None:
         event.stop()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -50,13 +51,17 @@ class Welcome(Vertical):
         height: auto; max-height: 9; border: none; padding: 0; background: transparent; scrollbar-size-vertical: 1;
         text-wrap: nowrap; text-overflow: ellipsis;
     }
-    Welcome .heading { text-style: bold; color: $secondary; }
-    Welcome .learning { margin-top: 1; }
-    Welcome .more { color: $quiet; margin-top: 1; }
+    Welcome .begin { color: $quiet; }
     """
 
     class Opened(Message):
         """The four lines of a first start are shown; whoever knows may add the first steps."""
+
+    @dataclass
+    class Typed(Message):
+        """The person began to type while the list of models had the focus."""
+
+        text: str
 
     @dataclass
     class ModelChosen(Message):
@@ -117,15 +122,13 @@ class Welcome(Vertical):
             return
         models = OptionList(id="welcome-models", markup=False, compact=True)
         models.display = False
+        self.add_class("-steps")  # All of it is to be in sight at 80x24.
         await self.mount(
             Vertical(
-                Static(_("Which model answers"), classes="heading"),
-                Static(Content.styled(_("looking for models on this machine …"), "$quiet"), id="welcome-note"),
+                Static(_note(_("looking for models on this machine …")), id="welcome-note"),
                 models,
                 Static(_learning(learning, home), classes="learning"),
-                Static(
-                    _("Just type to begin. Tab goes to the models, F1 shows all keys, Esc hides this."), classes="more"
-                ),
+                Static(_("Just type to begin. F1 shows all keys, Esc hides this."), classes="begin"),
                 id="first-steps",
             )
         )
@@ -133,6 +136,7 @@ class Welcome(Vertical):
     async def drop_steps(self) -> None:
         """Leave only the four lines."""
         await self.query("#first-steps").remove()
+        self.remove_class("-steps")
 
     def show_models(self, found: Sequence[FoundModel], worth: Sequence[Recommended]) -> None:
         """Offer the models that are here, the one in use first, and those worth fetching."""
@@ -146,7 +150,7 @@ class Welcome(Vertical):
         listed.set_options([Option(_model_line(model)) for model in self._models])
         listed.display = bool(self._models)
         if any(model.in_use for model in here):
-            self.note(_("Enter takes another one; you can change it at any time."))
+            self.note(_("Tab goes to the list, Enter takes another one."))
         elif here:
             self.note(_("None is in use yet: Tab goes to the list, Enter takes one."))
         else:
@@ -155,11 +159,22 @@ class Welcome(Vertical):
     def note(self, words: str, *, style: str = "$quiet") -> None:
         """Say how it stands with the models."""
         for place in self.query("#welcome-note").results(Static):
-            place.update(Content.styled(one_line(words), style))
+            place.update(_note(words, style))
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter is the beginning of a message: there is no reply yet that it could be about."""
+        if event.is_printable and event.character:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Typed(event.character))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.post_message(self.ModelChosen(self._models[event.option_index]))
+
+
+def _note(words: str, style: str = "$quiet") -> Content:
+    return Content.assemble((_("Which model answers"), "bold $secondary"), "  ", (one_line(words), style))
 
 
 _GREETING = N_("A new chat. Type below to begin.")
@@ -167,12 +182,12 @@ _GREETING = N_("A new chat. Type below to begin.")
 
 def _learning(on: bool, home: str) -> Content:
     return Content.assemble(
-        ((_("Learning is on") if on else _("Learning is off")) + "\n", "bold $secondary"),
+        (_("Learning is on.") if on else _("Learning is off."), "bold $secondary"),
+        "  ",
         _(
-            "Turned on (Ctrl+L), it keeps as a lesson what you say about a reply: a thumb, a hint, a correction, your "
-            "next message. F5 trains a small adapter on these; one that does worse is not used. "
-            "Lessons, hints and adapters stay in {home}. Ctrl+T shows them all; there you switch a hint off or take an "
-            "adapter back, and deleting a chat takes its lessons with it.",
+            "Turned on (Ctrl+L), it keeps what you say about replies (thumbs, hints, corrections, your next message) "
+            "as lessons in {home}, and trains a small adapter on them (F5, or by itself while you are away). "
+            "To undo: Ctrl+T switches hints off and takes adapters back; deleting a chat takes its lessons with it.",
             home=home,
         ),
     )

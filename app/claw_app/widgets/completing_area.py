@@ -1,0 +1,152 @@
+"""A text area, and the list over it of what may be meant by what is typed. It must never know what is done with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from textual import on
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import TextArea
+
+from .chip_area import ChipArea
+from .completion_files import Token, find, token_before
+
+if TYPE_CHECKING:
+    from ..background import Background
+    from .completion import Completions, Offer
+
+
+class CompletingArea(ChipArea):
+    """A slash at the beginning opens a list of commands, and a space behind one a list of words for it; `@` one of
+    files."""
+
+    if TYPE_CHECKING:
+
+        def action_send(self) -> None: ...
+
+    @dataclass
+    class Completing(Message):
+        """Words are being typed behind a slash command. Whoever knows what may be meant says so: see `offer_words`.
+
+        Attributes:
+            typed: all that stands in the field, as `offer_words` wants it back.
+        """
+
+        typed: str
+        name: str
+        words: str
+
+    @dataclass
+    class Wanted(Message):
+        """The person wants to attach the file at `path`; `token` is how it stands in the field. See `attach`."""
+
+        path: str
+        token: str
+
+    @dataclass
+    class Missing(Message):
+        """What is about to be sent names a file that is not there. The next Enter sends it all the same."""
+
+        path: str
+
+    def __init__(self, *, id: str, placeholder: str) -> None:
+        self._completions: Completions | None = None
+        self._looked_up = ""
+        self._words_for = ""
+        super().__init__(id=id, placeholder=placeholder)
+
+    @property
+    def _background(self) -> Background:
+        return cast("Background", self.app.background)  # type: ignore[attr-defined]
+
+    @property
+    def _walked(self) -> bool:
+        return self._completions is not None and self._completions.walked
+
+    def _is_fresh(self) -> bool:
+        """Whether the open list belongs to what is typed now."""
+        return self._looked_up == self.before_cursor()
+
+    @on(TextArea.Changed)
+    @on(TextArea.SelectionChanged)
+    def _look_up(self) -> None:
+        typed = self.before_cursor()
+        if typed == self._looked_up:
+            return
+        self._looked_up = typed
+        token = token_before(typed)
+        if self.text.startswith("/") and typed == self.text and token is None:
+            from .completion import command_offers
+
+            name, space, words = typed[1:].partition(" ")
+            if space and not name.startswith("/") and "/" not in name and "\n" not in typed:
+                # What is shown stays until the answer is there: a list that closes between two letters flickers.
+                self.post_message(self.Completing(typed, name, words.strip()))
+            else:
+                self._offer(command_offers(self.text))
+        elif token is not None and self.has_focus:
+            self.run_worker(self._look_up_files(token), group="completing", exclusive=True)
+        else:
+            self._offer([])
+
+    async def _look_up_files(self, token: Token) -> None:
+        hits = await self._background.slow(find, token.typed)
+        if token_before(self.before_cursor()) == token:
+            from .completion import Offer
+
+            self._offer([Offer(file=hit) for hit in hits])
+
+    def offer_words(self, typed: str, offers: list[Offer]) -> None:
+        """What may be meant by the words behind a command, unless something else stands in the field by now."""
+        if typed == self.before_cursor() == self.text and self.has_focus:
+            self._offer(offers)
+            self._words_for = typed
+
+    def _offer(self, offers: list[Offer]) -> None:
+        if self._completions is None:
+            if not offers or not isinstance(self.parent, Widget):
+                return
+            from .completion import Completions
+
+            self._completions = Completions()
+            self.parent.mount(self._completions, before=self)
+        self._completions.offer(offers)
+
+    def on_blur(self) -> None:
+        if self._completions is not None:
+            self._completions.close()
+            self._looked_up = ""
+
+    def take_offer(self, offer: Offer) -> None:
+        """An offer was clicked on."""
+        self._take(offer)
+        if offer.command is not None or (offer.word and not offer.word.endswith("/")):
+            self.action_send()
+
+    def _take(self, offer: Offer) -> None:
+        """Write an offer into the field: a command, a word for one, a folder to go on from, or a file to attach."""
+        if offer.command is not None:
+            self.text = f"/{offer.command.slash} "
+            self.move_cursor(self.document.end)
+        elif offer.word:
+            self.text = f"{self.text.partition(' ')[0]} {offer.word}"
+            self.move_cursor(self.document.end)
+        token = token_before(self.before_cursor())
+        if offer.file is not None and token is not None:
+            row, column = self.cursor_location
+            self._replace_via_keyboard(offer.file.token, (row, column - token.length), (row, column))
+            if not offer.file.is_folder:
+                self.post_message(self.Wanted(offer.file.path, offer.file.token))
+                if self._completions is not None:
+                    self._completions.close()
+
+    def _attach_what_is_typed(self, completions: Completions) -> None:
+        """A space behind the whole name of a file attaches it."""
+        token = token_before(self.before_cursor())
+        for offer in completions.offers:
+            if token is not None and offer.file is not None and offer.file.path == token.typed:
+                if not offer.file.is_folder:
+                    self.post_message(self.Wanted(token.typed, self.before_cursor()[-token.length :]))
+                return
