@@ -249,7 +249,7 @@ class ClawApp(App[None]):
 
     def action_command_palette(self) -> None:
         """Ctrl+P: everything, by name."""
-        if not CommandPalette.is_open(self):
+        if not CommandPalette.is_open(cast("App[object]", self)):
             self.push_screen(CommandPalette(placeholder=_("Search for a command …"), id="--command-palette"))
 
     def search_themes(self) -> None:

@@ -76,7 +76,8 @@ def cut(screen: Screen[Any]) -> dict[str, str]:
             if widget.region.right > widget.parent.region.right:  # type: ignore[attr-defined]
                 note(widget, "key", str(widget.description))
         elif isinstance(widget, Button):
-            if cell_len(str(widget.label)) > width:
+            seen = screen.find_widget(widget).visible_region
+            if cell_len(str(widget.label)) > width or seen.width < widget.region.width:
                 note(widget, "label", str(widget.label))
         elif isinstance(widget, OptionList):
             for option in widget._options:
@@ -156,17 +157,17 @@ async def tour(assistant: Any, until: Until, chat_id: int) -> dict[str, dict[str
             "comparing": lambda: CompareScreen(assistant, assistant.adapters.list(), "", None),
         }
         for name, make in over.items():
-            app.push_screen(make())
+            await app.push_screen(make())
             await _still(pilot)
             seen[name] = cut(app.screen)
-            app.pop_screen()
-        app.push_screen(LearningView(assistant))
+            await app.pop_screen()
+        await app.push_screen(LearningView(assistant))
         await _still(pilot)
         for panel in ("score", "hints", "runs", "adapters"):
             app.screen.action_panel(panel)  # type: ignore[attr-defined]
             await _still(pilot)
             seen[f"what it learned: {panel}"] = cut(app.screen)
-        app.pop_screen()
+        await app.pop_screen()
         await app.main._go_incognito()
         await _still(pilot)
         seen["incognito"] = cut(app.screen)
@@ -208,11 +209,11 @@ async def test_nothing_is_cut_that_has_room_in_english(used: Any, until: Until) 
 async def test_what_is_cut_is_seen(scripted: Any, until: Until) -> None:
     """The test above would notice."""
     async with opened(scripted, until) as (app, pilot):
-        app.push_screen(AskLine("Why?", "", "for example " * 20))
+        await app.push_screen(AskLine("Why?", "", "for example " * 20))
         await _still(pilot)
         assert [words for words in cut(app.screen).values() if words.startswith("for example")]
-        app.pop_screen()
-        app.push_screen(Confirm("Really?", "Yes, of course, " * 6, "No"))
+        await app.pop_screen()
+        await app.push_screen(Confirm("Really?", "Yes, of course, " * 6, "No"))
         await _still(pilot)
         assert [words for words in cut(app.screen).values() if words.startswith("Yes")]
 

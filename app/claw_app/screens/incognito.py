@@ -69,9 +69,9 @@ class IncognitoActions(Screen[None]):
         self.composer.border_title = _("incognito") if private is not None else ""
         if left is not None:
             self.pending = None
-            self.run_worker(self._forget(left))
+            self.run_worker(self._let_go(left))
 
-    async def _forget(self, private: Assistant) -> None:
+    async def _let_go(self, private: Assistant) -> None:
         while (live := self.live) is not None and not live.ended:
             live.cancel()
             await asyncio.sleep(0.05)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Generic
 
-from textual.screen import ActiveBinding, Screen, ScreenResultType
+from textual.binding import ActiveBinding
+from textual.screen import Screen, ScreenResultType
 
 from claw_local.language import _
 
