@@ -202,6 +202,10 @@ class LearningSettings(Section):
     """Fewest lessons (judged turns with a score or a hint) that a run needs."""
     threads: int = Field(0, ge=0, le=512)
     """CPU threads a run computes with; 0 means one for each physical core. It has the lowest priority."""
+    processes: int = Field(1, ge=1, le=64)
+    """Processes of this machine that share each step of a run, under `accelerate launch`."""
+    accelerate: str = ""
+    """Settings file of `accelerate config` to launch a run with, for several GPUs or machines. Empty: none."""
     memory_gib: float = Field(0.0, ge=0.0)
     """Most memory a run may hold, in GiB; 0 means three quarters of what is free when it starts. With less it computes
     in smaller pieces, then more than once, then with base weights as in the file, then in four bits, then gives up."""
