@@ -196,10 +196,9 @@ class Trainer:
             )
         began = time.perf_counter()
         order = sorted(samples, key=lambda sample: sample.tokens)
-        groups = [
-            [order[index] for index in group]
-            for group in split_by_tokens([sample.tokens for sample in order], self.micro_tokens)
-        ]
+        sizes = [sample.tokens for sample in order]
+        most = min(self.micro_tokens, -(-sum(sizes) // self.ranks.count))  # Something for every process.
+        groups = [[order[index] for index in group] for group in split_by_tokens(sizes, most)]
         worth = [sample.weight * self.objective.share(sample) for sample in order]
         rate = sum(worth) / (sum(sample.weight for sample in order) or 1.0)
         weights = losses.token_weights([len(sample.response_ids) for sample in order], worth)  # [R]
