@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from claw_local.engine._fair import FairQueue
 from claw_local.engine._native import Adapters, NativeContext
 from claw_local.engine._pace import ALONE_S, FEWEST, STEP_S, Pace, share
-from claw_local.engine._seats import Seat, Seats, common
+from claw_local.engine._seats import Seat, Seats
 from claw_local.engine._threads import FixedThreads
 from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.engine.prefixes import common
 
 ROOM = 512
 
