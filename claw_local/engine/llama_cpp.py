@@ -1,9 +1,9 @@
 """The engine behind everything: a GGUF model in this process, through llama.cpp.
 
 One model and several contexts over the same weights, each in a room of its own: the chat's, whose KV cache is kept
-from turn to turn (`_alone`), or in its place one for many replies at once (`together`); the judge's, on the base model
-with a prefix of its own (`_aside`); one for scoring (`_scoring`); and one for each batch of replies (`_many`). What they
-share is the `_machine`. It must never know about the store, the judge or what is learned.
+from turn to turn (`_alone`), or in its place one for many replies at once (`together`); the judge's, on the base
+model with a prefix of its own (`_aside`); one for scoring (`_scoring`); and one for each batch of replies (`_many`).
+What they share is the `_machine`. It must never know about the store, the judge or what is learned.
 """
 
 from __future__ import annotations
