@@ -7,6 +7,7 @@ send anything, least of all the key, to any other address than the one the perso
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,9 @@ from ..settings import OpenAISettings
 from ._events import Patience, events
 from ._keys import how_to_give, key_of_environment, key_of_keyring
 from ._line import CONNECT_S, Line, checked_url, client_options, whole
+from ._remote_lora import RemoteLoras
 from ._served import ServedEngine, ServedModel, in_words, offered
-from .base import Generation, Message, ModelInfo, ShapedSampling
+from .base import Generation, Message, ModelInfo, Prompt, Sampling, ShapedSampling
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response
@@ -51,14 +53,17 @@ class OpenAIEngine(ServedEngine):
         super().__init__(info)
         self._name = name
         self._server = server
+        self._lora: Path | None = None
+        self._loras = RemoteLoras(server.lora, server.tell)
 
     @classmethod
-    def open(cls, name: str, settings: OpenAISettings, *, context: int) -> OpenAIEngine:
+    def open(cls, name: str, settings: OpenAISettings, *, context: int, twin: str = "") -> OpenAIEngine:
         """Ask the server what it has. A name it does not list is tried all the same: some servers take any.
 
         Args:
             name: the model's, as the server lists it.
             context: longest chat to send, in tokens; never more than the server says it holds.
+            twin: see `ModelInfo`.
 
         Raises:
             EngineError: the server does not answer, or wants a key. ModelError: the package is not installed.
@@ -67,13 +72,46 @@ class OpenAIEngine(ServedEngine):
         server = _Server(settings)
         known = {model.name: model.context for model in server.models(min(ASK_S, settings.timeout_s))}
         holds = known.get(name, 0)
-        return cls(
-            ModelInfo(f"openai:{name}", Path(), "", "", 0, min(context, holds) if holds else context), name, server
-        )
+        most = min(context, holds) if holds else context
+        return cls(ModelInfo(f"openai:{name}", Path(), "", "", 0, most, twin if settings.lora else ""), name, server)
+
+    def set_lora(self, folder: Path | None) -> None:
+        """Answer with the LoRA in this PEFT folder (None: without one) from the next call on. It is loaded there when
+        the reply is read, once."""
+        self._lora = folder
+
+    def generate(
+        self, prompt: Prompt, sampling: Sampling, *, cancel: threading.Event | None = None
+    ) -> tuple[Generation, Iterator[str]]:
+        """Begin a reply; see `ServedEngine.generate`. It is EngineError, too, if the server does not take the LoRA."""
+        generation, pieces = super().generate(prompt, sampling, cancel=cancel)
+        generation.lora = self._lora
+        return generation, pieces
+
+    @contextmanager
+    def _asked(self, generation: Generation, messages: Sequence[Message], line: Line) -> Iterator[Response]:
+        request = self._request(generation, messages)
+        if generation.lora is None:
+            with self._server.asked(request, line) as response:
+                yield response
+            return
+        began = False
+        try:
+            model = self._loras.model(self._name, generation.lora)
+            with self._server.asked({**request, "model": model}, line) as response:
+                began = True
+                yield response
+        except ModelError:
+            if began:
+                raise
+            self._loras.forget()  # It was started anew meanwhile: then it has to be told again.
+            model = self._loras.model(self._name, generation.lora)
+            with self._server.asked({**request, "model": model}, line) as response:
+                yield response
 
     def _read(self, generation: Generation, messages: Sequence[Message], line: Line) -> Generator[str, None, None]:
         ended = False
-        with self._server.asked(self._request(generation, messages), line) as response:
+        with self._asked(generation, messages, line) as response:
             patience = Patience(self._server.timeout_s)
             for data in events(patience.watch(response.iter_bytes())):
                 if data.strip() == "[DONE]":
@@ -136,6 +174,7 @@ class _Server:
         self.url = checked_url(settings.url, "openai.url")
         self.timeout_s = settings.timeout_s
         self._settings = settings
+        self.lora = settings.lora
         self._key = key_of_environment(self.url, settings)
         self._takes_beyond = True
 
@@ -182,6 +221,17 @@ class _Server:
                 yield response
             finally:
                 response.close()
+
+    def tell(self, path: str, body: dict[str, Any]) -> tuple[int, str]:
+        """POST to a path below the server's root: the status, and what it said if that is not 200."""
+        import httpx2
+
+        line = Line()
+        with self._errors(), line.cut_after(self.timeout_s), self._client(self.timeout_s, line) as client:
+            url = f"{self.url.removesuffix('/v1')}{path}"
+            with client.stream("POST", url, json=body, headers=self._headers()) as response:
+                answer = httpx2.Response(response.status_code, content=whole(response.iter_bytes(), self.timeout_s))
+            return answer.status_code, "" if answer.status_code == 200 else self._said(answer)
 
     def _post(self, client: Client, request: Mapping[str, Any]) -> Response:
         body = request if self._takes_beyond else {n: v for n, v in request.items() if n not in BEYOND}

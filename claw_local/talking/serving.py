@@ -163,7 +163,7 @@ class Serving:
     # Before the first word
 
     def _make(self, engine: ChatEngine, asked: Asked, choice: AdapterChoice, aside: bool) -> _Made:
-        adapter = self._assistant.adapters.choose_for(_NOBODY, engine.info.sha256, choice)
+        adapter = self._assistant.adapters.choose_for(_NOBODY, engine.info.adapters_of, choice)
         changes = {name: value for name, value in asdict(asked.drawn).items() if value not in (None, ())}
         formed = forming.form(engine, asked, self._assistant.default_sampling(**changes))
         kept = asked.caller.learn and not aside
