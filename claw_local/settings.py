@@ -97,10 +97,10 @@ class OpenAISettings(ServerSettings):
     key_variable: str = "CLAW_LOCAL_OPENAI_KEY"
     """Name of the environment variable that holds the key, if the server wants one. A key never stands in this file."""
     lora: Literal["", "vllm", "sglang"] = ""
-    """How the server takes a LoRA while it runs: what is in use here is then loaded there, too. Empty: it takes none."""
+    """How the server takes a LoRA while it runs: what is in use here is loaded there, too. Empty: it takes none."""
     lora_of: str = ""
-    """With openai.lora: the GGUF file of the very model that the server runs. Its adapters are what is loaded there; the
-    server has to reach their folders under the same path."""
+    """With openai.lora: the GGUF file of the very model that the server runs. Its adapters are what is loaded there;
+    the server has to reach their folders under the same path."""
     timeout_s: float = Field(300.0, gt=0.0)
     """Longest silence of the server, in seconds."""
 
