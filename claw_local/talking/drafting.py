@@ -14,7 +14,8 @@ from ..adapters.registry import AdapterChoice, apply
 from ..engine.base import ChatEngine, Generation, Message, Sampling, has_tokens
 from ..engine.estimate import tokens_in
 from ..engine.pool import Lease
-from ..engine.tool_prompts import ToolSpec, calling, rendered
+from ..engine.tool_forms import ToolSpec
+from ..engine.tool_prompts import calling, rendered
 from ..language import ngettext
 from ..memory import fast
 from ..memory.prompt import prompt_messages
@@ -64,7 +65,7 @@ class Drafting(Opened):
                 drawn = self._drawn(record, choices.sampling)
                 tools, problems = self.tools.told(record) if choices.tools else ((), [])
                 if tools:
-                    drawn = calling(drawn, tools, must=choices.must_call)
+                    drawn = calling(engine, drawn, tools, must=choices.must_call)
                 draft = self._draft(reply_id, lease, record.system, messages, drawn, chosen, active, tools)
                 draft.notices.extend(problems)
                 return draft

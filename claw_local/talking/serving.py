@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..adapters.registry import AdapterChoice
 from ..engine.base import ChatEngine, Generation, Prompt, Sampling, has_tokens
+from ..engine.call_reader import CallReader
 from ..engine.grammar import ShapeError
 from ..engine.pool import Lease
 from ..errors import NotFoundError
@@ -35,7 +36,6 @@ from .asked import (
     Piece,
     TooLong,
 )
-from .call_reader import CallReader
 from .keeping import Keeping, Kept, is_aside
 from .offering import Offering
 from .own_prompts import OwnPrompts
