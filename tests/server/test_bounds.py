@@ -59,7 +59,7 @@ def test_any_address_but_this_machines_needs_a_key(
     tmp_path_factory: pytest.TempPathFactory, host: str, needed: bool
 ) -> None:
     assert _door(host, [], [], learn=True, needed=False).key_needed is needed
-    with Assistant.open(tmp_path_factory.mktemp("home"), settings=Settings()) as assistant:
+    with Assistant.open(tmp_path, settings=Settings()) as assistant:
         made = _first_key(assistant, host, learn=False, needed=False)
         assert bool(made) is needed
         if made:
