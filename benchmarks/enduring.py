@@ -34,7 +34,6 @@ LOOKS = 20
 """How often memory is looked at."""
 TOOL = {"name": "look", "parameters": {"type": "object", "properties": {"what": {"type": "string"}}}}
 SHAPE = {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}
-GONE_S = 0.01
 
 
 def bodies() -> Iterator[tuple[str, dict[str, Any], int]]:

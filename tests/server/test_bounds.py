@@ -55,9 +55,7 @@ async def test_nobody_waits_for_a_place_for_ever(shared_assistant: Assistant, mo
 @pytest.mark.parametrize(
     ("host", "needed"), [("127.0.0.1", False), ("localhost", False), ("::1", False), ("0.0.0.0", True), ("::", True)]
 )
-def test_any_address_but_this_machines_needs_a_key(
-    tmp_path_factory: pytest.TempPathFactory, host: str, needed: bool
-) -> None:
+def test_any_address_but_this_machines_needs_a_key(tmp_path: Path, host: str, needed: bool) -> None:
     assert _door(host, [], [], learn=True, needed=False).key_needed is needed
     with Assistant.open(tmp_path, settings=Settings()) as assistant:
         made = _first_key(assistant, host, learn=False, needed=False)
