@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 from ..settings import LearningSettings
@@ -27,3 +29,11 @@ def launcher(learning: LearningSettings) -> list[str]:
         "--num_processes",
         str(learning.processes),
     ]
+
+
+def line(learning: LearningSettings) -> dict[str, str]:
+    """Variables for how the processes of this machine alone find each other: not by its name, which need not lead
+    anywhere."""
+    if learning.accelerate or learning.processes == 1 or sys.platform != "linux":
+        return {}
+    return {"GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")}

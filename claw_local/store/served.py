@@ -111,7 +111,6 @@ class Keys:
                 hash for (hash,) in db.execute("select hash from served_keys where id = ?", [key.id]).fetchall()
             ]
             note_removed_keys(db.conn, removed)
-            db.table("served_keys").delete(key.id)
         return key
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..engine.base import Call, Message
 from ..engine.tool_forms import ToolSpec
-from .asked import Said, Tool
+from .asked import Said, Tool, ToolCall
 
 
 def spec_of(tool: Tool) -> ToolSpec:
@@ -31,6 +31,11 @@ def messages(said: Sequence[Said]) -> list[Message]:
             calls = tuple(Call(call.name, _object(call.arguments), call.id) for call in one.calls)
             made.append(Message(one.role, one.content, calls=calls))
     return made
+
+
+def in_text(call: ToolCall) -> str:
+    """A call as JSON."""
+    return json.dumps({"name": call.name, "arguments": _object(call.arguments)}, ensure_ascii=False)
 
 
 def _object(arguments: str) -> Any:

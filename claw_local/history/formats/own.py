@@ -10,8 +10,8 @@ objects with
                         state, model, adapter (0: none), finish_reason, sampling, created_at, and signals, a list of
                         objects with source, score (-1, 0, 1) and hint
 
-Readers must ignore names they do not know. A message without `key` is known by its place; without `parent` too, it
-follows the one before it. Token ids and log-probabilities are not in it: what was said can be carried
+Readers must ignore names they do not know. A message without `key` is known by its place; one without
+`parent` follows the one before it. Token ids and log-probabilities are not in it: what was said can be carried
 to another machine, what a model is trained on stays where it was written.
 """
 
@@ -117,13 +117,11 @@ def chat(item: dict[str, Any], skips: Skips, store_name: str) -> GivenChat:
 
 def _linked(messages: list[dict[str, Any]], origin_id: str) -> list[dict[str, Any]]:
     """Messages without a key, as other programs may write them, get one by their place, so that none takes another's
-    and the same file again doubles nothing. Without a parent too, each follows the one before it."""
+    and the same file again doubles nothing. Where nothing is said of a parent, each follows the one before it."""
     linked: list[dict[str, Any]] = []
     for place, message in enumerate(messages):
-        if not key_of(message.get("key")):
-            before = linked[-1]["key"] if linked else None
-            message = {"parent": before, **message, "key": f"{origin_id}#{place}"}
-        linked.append(message)
+        key = key_of(message.get("key")) or f"{origin_id}#{place}"
+        linked.append({"parent": linked[-1]["key"] if linked else None, **message, "key": key})
     return linked
 
 
