@@ -16,8 +16,8 @@ seconds. Between two requests uvicorn waits less than that."""
 _LATE = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
-class Prompt(H11Protocol):
-    """One connection, whose clients have to be prompt."""
+class Punctual(H11Protocol):
+    """One connection, whose client has to be punctual."""
 
     _by: asyncio.TimerHandle | None = None
 
