@@ -100,9 +100,10 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def _below(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     try:
-        return psutil.Process(process.pid).children(recursive=True)
+        found: list[psutil.Process] = psutil.Process(process.pid).children(recursive=True)
     except psutil.Error:
         return []
+    return found
 
 
 def _signal(group: int, number: int) -> None:

@@ -55,10 +55,10 @@ def main(told: int, command: list[str]) -> int:
     _end_all()
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        number = os.WTERMSIG(status)
-        if number not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        deadly = os.WTERMSIG(status)
+        if deadly != signal.SIGKILL:
+            signal.signal(deadly, signal.SIG_DFL)
+        os.kill(os.getpid(), deadly)
     return os.waitstatus_to_exitcode(status)
 
 
