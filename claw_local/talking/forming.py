@@ -115,9 +115,8 @@ def prompt(
         if not made:
             raise CannotAnswer("There is no message to answer.", field="messages")
         _put_tokens(made, replies, engine.info.sha256)
-        last = max((n for n, message in enumerate(made) if message.role == "user"), default=-1)
-        if hints and last >= 0:
-            made[last] = replace(made[last], content=with_hints(made[last].content, hints))
+        if hints:
+            _put_hints(made, hints, in_words=not formed.form.own)
         reserve = min(formed.sampling.max_tokens, engine.info.context // 4)
         return rendered(engine, made, formed.tools, reserve=reserve, now=formed.now)
     except EngineError as error:
@@ -184,6 +183,17 @@ def _raw(engine: ChatEngine, asked: Asked) -> Prompt:
     if len(ids) >= engine.info.context:
         raise TooLong(f"The prompt has {len(ids)} tokens, and the model takes {engine.info.context}.", field="prompt")
     return Prompt(tuple(ids))
+
+
+def _put_hints(made: list[Message], hints: Sequence[str], *, in_words: bool) -> None:
+    """Wishes stand at the end of the person's last message. What a tool returned after it comes in a message of the
+    user's where tools are told in words: then they stand at the end of that, behind its marks, as the last thing said."""
+    if in_words and made[-1].role == "tool":
+        made.append(Message("user", with_hints("", hints).strip()))
+        return
+    last = max((n for n, message in enumerate(made) if message.role == "user"), default=-1)
+    if last >= 0:
+        made[last] = replace(made[last], content=with_hints(made[last].content, hints))
 
 
 def _put_tokens(made: list[Message], replies: Sequence[StoredMessage | None], sha256: str) -> None:
