@@ -186,8 +186,8 @@ def _raw(engine: ChatEngine, asked: Asked) -> Prompt:
 
 
 def _put_hints(made: list[Message], hints: Sequence[str], *, in_words: bool) -> None:
-    """Wishes stand at the end of the person's last message. What a tool returned after it comes in a message of the
-    user's where tools are told in words: then they stand at the end of that, behind its marks, as the last thing said."""
+    """Wishes stand at the end of the person's last message. Where tools are told in words, what one returned after it
+    comes in a message of the user's: then they stand at the end of that, behind its marks, as the last thing said."""
     if in_words and made[-1].role == "tool":
         made.append(Message("user", with_hints("", hints).strip()))
         return
