@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from claw_local.talking.call_reader import CallReader
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
@@ -17,7 +18,6 @@ from claw_local.server import anthropic_wire, ollama_wire, openai_wire
 from claw_local.server.asking import Asked, Caller, Session
 from claw_local.server.errors import ServeError
 from claw_local.talking.asked import Tool
-from claw_local.talking.call_reader import CallReader
 from claw_local.talking.calling import BARE, IN_WORDS, LISTED, TAGGED, messages, schema
 from claw_local.tools import arguments
 from claw_local.tools.base import ToolError

@@ -19,7 +19,7 @@ from claw_local.settings import LearningSettings
 
 from . import checkpoint
 from .batches import Sample
-from .economy import Economy
+from .economy import Economy, hold_of
 from .policy import Policy
 from .ranks import Ranks
 from .step import Objective, Trainer
@@ -135,7 +135,7 @@ def _begun(word: Begin, ranks: Ranks, model: Path | None) -> Trainer:
     try:
         for name, content in word.parent.items():
             (folder / Path(name).name).write_bytes(content)
-        economy = Economy(word.economy, 0, lambda level, why: None, hold=word.learning.base)
+        economy = Economy(word.economy, 0, lambda level, why: None, hold=hold_of(word.learning))
         trainer = build(file, word.learning, economy, folder if word.parent else None, ranks)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
