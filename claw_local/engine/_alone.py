@@ -13,17 +13,17 @@ from .base import Generation
 
 
 class Alone:
-    """Writes one reply at a time. Make one while `machine.computing`."""
+    """Writes one reply at a time. Make one while `machine.computing`. `chat`: the sequence whose KV cache is kept."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._chat = KeptSequence(machine.new_context(machine.limit, batch=CHAT_BATCH))
+        self.chat = KeptSequence(machine.new_context(machine.limit, batch=CHAT_BATCH))
 
     def stream(
         self, generation: Generation, adapters: Adapters, cancel: threading.Event | None, started: float
     ) -> Iterator[str]:
         """A reply's text as it comes. Nothing is computed before it is read; given up, it ends as "cancelled"."""
-        machine, chat, turns = self._machine, self._chat, self._machine.turns
+        machine, chat, turns = self._machine, self.chat, self._machine.turns
         writing = Writing(generation, machine.model, limit=machine.limit, started=started)
         try:
             fed = turns.take(writing, cancel, urgent=True) and self._feed(writing, adapters, cancel)
@@ -54,7 +54,7 @@ class Alone:
         """Bring the chat's KV cache to where `writing` stands. False if it was cancelled."""
         generation = writing.generation
         again = bool(generation.response_ids)
-        steps = self._chat.feed([*generation.prompt_ids, *generation.response_ids], adapters, writing)
+        steps = self.chat.feed([*generation.prompt_ids, *generation.response_ids], adapters, writing)
         while True:
             if is_set(cancel):
                 return False

@@ -39,6 +39,10 @@ class Loaded:
             loaded.append((self._one(slot.path), float(slot.scale)))
         return tuple(loaded)
 
+    def files(self) -> dict[int, Path]:
+        """Which file each loaded adapter came from, by its number in `Adapters`."""
+        return {number: Path(path) for (path, _, _), number in self._known.items()}
+
     def _one(self, path: Path) -> int:
         key = check_adapter(path, self._info)
         machine, who = self._machine, object()
