@@ -30,7 +30,14 @@ CALL_TOKENS = 60
 
 @contextmanager
 def serving(home: Path, arguments: Sequence[str] = ()) -> Iterator[str]:
-    """The server over this home folder, until the block ends. Yields its address.
+    """The server over this home folder, until the block ends. Yields its address. Raises as `started`."""
+    with started(home, arguments) as (url, _):
+        yield url
+
+
+@contextmanager
+def started(home: Path, arguments: Sequence[str] = ()) -> Iterator[tuple[str, int]]:
+    """The same; yields its address and the process's id.
 
     Raises:
         RuntimeError: it did not start; what it said is in the message.
@@ -54,7 +61,7 @@ def serving(home: Path, arguments: Sequence[str] = ()) -> Iterator[str]:
             if process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError(f"the server did not start:\n{log.read_text('utf-8', 'replace')}")
             time.sleep(0.2)
-        yield url
+        yield url, process.pid
     finally:
         process.terminate()
         try:

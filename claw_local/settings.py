@@ -96,6 +96,11 @@ class OpenAISettings(ServerSettings):
     """Where its API begins, `/v1` included."""
     key_variable: str = "CLAW_LOCAL_OPENAI_KEY"
     """Name of the environment variable that holds the key, if the server wants one. A key never stands in this file."""
+    lora: Literal["", "vllm", "sglang"] = ""
+    """How the server takes a LoRA while it runs: what is in use here is loaded there, too. Empty: it takes none."""
+    lora_of: str = ""
+    """With openai.lora: the GGUF file of the very model that the server runs. Its adapters are what is loaded there;
+    the server has to reach their folders under the same path."""
     timeout_s: float = Field(300.0, gt=0.0)
     """Longest silence of the server, in seconds."""
 
@@ -202,6 +207,10 @@ class LearningSettings(Section):
     """Fewest lessons (judged turns with a score or a hint) that a run needs."""
     threads: int = Field(0, ge=0, le=512)
     """CPU threads a run computes with; 0 means one for each physical core. It has the lowest priority."""
+    processes: int = Field(1, ge=1, le=64)
+    """Processes of this machine that share each step of a run, under `accelerate launch`."""
+    accelerate: str = ""
+    """Settings file of `accelerate config` to launch a run with, for several GPUs or machines. Empty: none."""
     memory_gib: float = Field(0.0, ge=0.0)
     """Most memory a run may hold, in GiB; 0 means three quarters of what is free when it starts. With less it computes
     in smaller pieces, then more than once, then with base weights as in the file, then in four bits, then gives up."""

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..engine.base import Engine
-from ..engine.tool_prompts import ToolSpec, rendered
+from ..engine.tool_forms import ToolSpec
+from ..engine.tool_prompts import rendered
 from ..memory import fast
 from ..memory.prompt import prompt_messages
 from ..signals.turns import Turn

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from ..engine.base import AdapterSlot
+from ..engine.base import AdapterSlot, ChatEngine, TakesLoras, has_tokens
 from ..errors import AdapterError, NotFoundError, UsageError
 from ..store import AdapterRecord, Store
 from .naming import checked_name, is_free
@@ -203,6 +203,15 @@ def put_into_use(store: Store, record: AdapterRecord | None, model_sha256: str) 
 def slots(record: AdapterRecord | None) -> list[AdapterSlot]:
     """What the engine is to apply."""
     return [] if record is None else [AdapterSlot(Path(record.gguf_path))]
+
+
+def apply(engine: ChatEngine, record: AdapterRecord | None) -> None:
+    """Let the engine answer with this adapter (None: the base) from the next call on; one behind a server too, if it
+    takes adapters. Raises AdapterError: a file is missing, damaged, or does not fit the model."""
+    if has_tokens(engine):
+        engine.set_adapters(slots(record))
+    elif isinstance(engine, TakesLoras):
+        engine.set_lora(None if record is None else Path(record.peft_dir))
 
 
 def verify(record: AdapterRecord) -> None:

@@ -134,9 +134,9 @@ class _Switch:
         before.mkdir(mode=0o700)
         self.undo.append(lambda: shutil.rmtree(before, ignore_errors=True))
         try:
-            receipts = self._keep(before)
+            known = self._keep(before)
             renamed = self._place_adapters(stamp)
-            self._fit_database(receipts, renamed)
+            self._fit_database(known, renamed)
             self._place_files()
             self._switch_database(before)
         except BaseException:
@@ -149,15 +149,15 @@ class _Switch:
             return None
         return before
 
-    def _keep(self, before: Path) -> str:
-        """Copy what is here into the folder. Returns the receipts of what was forgotten here."""
+    def _keep(self, before: Path) -> tables.Gone:
+        """Copy what is here into the folder. Returns what is known here of what is gone for good."""
         for name, path in ((SETTINGS, self.paths.settings),):
             if path.is_file():
                 shutil.copy2(path, before / name)
         if self.paths.themes.is_dir():
             shutil.copytree(self.paths.themes, before / "themes")
         if not self.paths.database.is_file():
-            return ""
+            return tables.Gone()
         copy_path = before / DATABASE
         os.close(os.open(copy_path, os.O_RDWR | os.O_CREAT, 0o600))
         live, copy = sqlite3.connect(self.paths.database, timeout=BUSY_S), sqlite3.connect(copy_path)
@@ -172,11 +172,11 @@ class _Switch:
             copy.close()
             copy_path.unlink(missing_ok=True)
             self.damaged = True
-            return ""
+            return tables.Gone()
         finally:
             live.close()
             copy.close()
-        return _receipts(copy_path)
+        return tables.gone(copy_path)
 
     def _place_adapters(self, stamp: str) -> dict[str, str]:
         """Move the adapters' folders in. Returns those that got another name because theirs was taken."""
@@ -193,8 +193,8 @@ class _Switch:
             self.undo.append(partial(shutil.rmtree, target, ignore_errors=True))
         return renamed
 
-    def _fit_database(self, receipts: str, renamed: dict[str, str]) -> None:
-        """Make the paths in the unpacked database those of this home."""
+    def _fit_database(self, known: tables.Gone, renamed: dict[str, str]) -> None:
+        """Make the paths in the unpacked database those of this home, and let what is gone stay gone."""
 
         def here(path: str) -> str:
             _, folder, *rest = path.split("/")
@@ -204,7 +204,7 @@ class _Switch:
         try:
             connection.execute("BEGIN")
             tables.change_paths(connection, lambda path: here(path) if path else "")
-            tables.join_receipts(connection, receipts)
+            tables.join_gone(connection, known)
             # A run that was going on in the home the backup is of goes on there, not here.
             connection.execute(
                 "update runs set state = 'failed', process = '', detail = ? where state = 'running'",
@@ -277,18 +277,6 @@ def _patient(status: int, _: int, __: int) -> None:
     """sqlite3's `backup` tries for ever; the wait that each connection has is enough."""
     if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         raise sqlite3.OperationalError("database is locked")
-
-
-def _receipts(database: Path) -> str:
-    """The receipts in it; "" where they cannot be read."""
-    connection = sqlite3.connect(database)
-    try:
-        found = tables.receipts(connection)
-        return found if tables.are_receipts(found) else ""
-    except sqlite3.Error:
-        return ""
-    finally:
-        connection.close()
 
 
 def _hashes(folder: Path) -> dict[str, str]:

@@ -10,10 +10,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..store import Store
 from ..store.migrations import MIGRATIONS
+from ..store.served import note_removed_keys, removed_keys
 from .manifest import COUNTED, Wrong, is_allowed
 
 OWN_JUDGES = "judge.own.%"
@@ -136,9 +138,30 @@ def are_receipts(value: str) -> bool:
     )
 
 
-def join_receipts(connection: sqlite3.Connection, others: str) -> None:
-    """Keep what is known of forgotten things: also what was forgotten after the backup was made."""
-    both = [*json.loads(receipts(connection) or "[]"), *json.loads(others or "[]")]
+@dataclass(frozen=True)
+class Gone:
+    """What is gone for good in a database: receipts of what was forgotten, as JSON text, and hashes of removed keys."""
+
+    receipts: str = ""
+    keys: tuple[str, ...] = ()
+
+
+def gone(path: Path) -> Gone:
+    """What a database knows of it; nothing where that cannot be read."""
+    connection = sqlite3.connect(path)
+    try:
+        found = receipts(connection)
+        return Gone(found if are_receipts(found) else "", tuple(removed_keys(connection)))
+    except sqlite3.Error:
+        return Gone()
+    finally:
+        connection.close()
+
+
+def join_gone(connection: sqlite3.Connection, known: Gone) -> None:
+    """Keep what is known of what is gone: also what went after the backup was made. A removed key stays removed."""
+    both = [*json.loads(receipts(connection) or "[]"), *json.loads(known.receipts or "[]")]
     by_time = {receipt["at"]: receipt for receipt in both}
     value = json.dumps([by_time[moment] for moment in sorted(by_time)])
     connection.execute("insert or replace into flags (name, value) values (?, ?)", (RECEIPTS, value))
+    note_removed_keys(connection, [*removed_keys(connection), *known.keys])

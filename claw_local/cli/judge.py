@@ -14,7 +14,7 @@ from .judging import opened, progress
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
-    from ..store import Signal, StoredMessage
+from ..store import Signal, StoredMessage
 
 app = typer.Typer(help="The judge: how good it is, and why it says what it says.", no_args_is_help=True)
 MODEL_OPTION = typer.Option(
@@ -103,12 +103,12 @@ def explain(
     from ..judge.explanation import explain as explain_one
 
     kept: list[Signal] = []
-    next_text, next_role = message, "user"
+    next_text, next_role, working = message, "user", False
     if message.strip().isdecimal():
         with Assistant.open() as assistant:
-            question, reply, next_text, next_role, kept = _stored(assistant, int(message))
+            question, reply, next_text, next_role, kept, working = _stored(assistant, int(message))
     with opened(model, adapter, bare=bare) as judge:
-        result = explain_one(judge.judge, question, reply, next_text, next_role)
+        result = explain_one(judge.judge, question, reply, next_text, next_role, working=working)
     if json_output:
         print_json({"reply": reply, "next": next_text, "next_role": next_role, **plain(result), "kept": plain(kept)})
     else:
@@ -143,8 +143,10 @@ def train(
         judged.print_training(result)
 
 
-def _stored(assistant: Assistant, message_id: int) -> tuple[str, str, str, str, list[Signal]]:
-    """Question, reply, next state, its role, and the signals that are kept of the reply."""
+def _stored(assistant: Assistant, message_id: int) -> tuple[str, str, str, str, list[Signal], bool]:
+    """Question, reply, next state, its role, the signals that are kept of the reply, and whether it had tools."""
+    from ..signals.turns import had_tools
+
     messages = assistant.store.messages
     reply = messages.get(message_id)
     following: StoredMessage | None
@@ -160,5 +162,6 @@ def _stored(assistant: Assistant, message_id: int) -> tuple[str, str, str, str, 
             'Try words of your own: claw-local judge explain "too long"'
         )
     history = messages.branch(reply.parent_id)
-    question = history[-1].content if history else ""
-    return question, reply.content, following.content, following.role, assistant.signals([reply.id])[reply.id]
+    question = next((one.content for one in reversed(history) if one.role == "user"), "")
+    signals = assistant.signals([reply.id])[reply.id]
+    return question, reply.content, following.content, following.role, signals, had_tools(reply, history)

@@ -10,7 +10,8 @@ from collections.abc import Hashable
 from ._native import Adapters
 from ._pace import Pace, share
 from ._request import Request
-from ._seats import Seats, common
+from ._seats import Seats
+from .prefixes import common
 
 SHARED = 16
 """So many tokens in common with a prompt that is being read are worth waiting for."""

@@ -14,23 +14,12 @@ from itertools import count
 
 from ._kept import LEAST
 from ._native import Adapters, NativeContext, State
+from .prefixes import common
 
 WORTH_IT = 16
 """Fewest tokens that are worth being kept, or being fetched."""
 MOST_WASTE = 4
 """What is fetched may be so many times as long as what is needed of it."""
-
-
-def common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two texts begin with alike."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 class Seat:

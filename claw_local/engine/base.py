@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeGuard
+from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -121,6 +121,7 @@ class ModelInfo:
         sha256: the file's hash; "" for a model behind a server, whose tokens and logits nobody here sees.
         parameters: how many weights; 0 if nobody says.
         context: longest prompt plus reply, in tokens.
+        twin: hash of the file on this machine that a server runs the same model of, and whose adapters it takes.
     """
 
     name: str
@@ -129,6 +130,12 @@ class ModelInfo:
     architecture: str
     parameters: int
     context: int
+    twin: str = ""
+
+    @property
+    def adapters_of(self) -> str:
+        """The hash of the model whose adapters can be applied; "" if none can."""
+        return self.sha256 or self.twin
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,7 @@ class Generation:
         counted: (prompt, response) tokens as a server counted them, where there are no token ids.
         first_token_s, total_s: seconds from the call.
         noted: what `FormedSampling.alternatives` asked for, one for each token.
+        lora: PEFT folder of the adapter that a server answers with; None for none.
     """
 
     prompt_ids: tuple[int, ...]
@@ -174,6 +182,7 @@ class Generation:
     total_s: float = 0.0
     counted: tuple[int, int] = (0, 0)
     noted: list[Noted] = field(default_factory=list)
+    lora: Path | None = None
 
     @property
     def prompt_tokens(self) -> int:
@@ -317,6 +326,14 @@ class Engine(ChatEngine, Protocol):
 
 class Cancelled(Exception):
     """A computation was stopped on request. Never shown to a person."""
+
+
+@runtime_checkable
+class TakesLoras(Protocol):
+    """An engine behind a server that can load a LoRA there."""
+
+    def set_lora(self, folder: Path | None) -> None:
+        """Answer with the LoRA in this PEFT folder from the next call on; None: without one."""
 
 
 def has_tokens(engine: ChatEngine) -> TypeGuard[Engine]:

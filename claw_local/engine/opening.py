@@ -104,7 +104,13 @@ def open_engine(source: Source, settings: Settings, paths: Paths) -> ChatEngine:
     if source.kind == "openai":
         from .openai_api import OpenAIEngine
 
-        return OpenAIEngine.open(source.name, settings.openai, context=settings.model.context)
+        twin = ""
+        if settings.openai.lora:
+            from .models import model_sha256
+
+            here = local_model(settings, paths, settings.openai.lora_of or None).path
+            twin = model_sha256(here, paths.data) if here is not None else ""
+        return OpenAIEngine.open(source.name, settings.openai, context=settings.model.context, twin=twin)
     from .llama_cpp import LlamaCppEngine
 
     assert source.path is not None

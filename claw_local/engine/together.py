@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from ..errors import EngineError
 from ._company import Company, Part
 from ._fair import FairQueue
+from ._machine import CHAT_BATCH, Closed, Machine
 from ._native import Adapters, NativeContext, NativeModel
 from ._pace import Pace
 from ._request import Request, asked_by, current_client
@@ -23,7 +25,7 @@ from ._turns import Turns
 from ._writing import Writing
 from .base import Generation
 
-__all__ = ["Ground", "Request", "Together", "asked_by"]
+__all__ = ["Ground", "Request", "Together", "asked_by", "make_ground"]
 
 GIVEN_UP_S = 2.0
 """Longest that who gives a reply up waits for its end, which comes with the next step."""
@@ -48,6 +50,23 @@ class Ground:
     room: int
     limit: int
     most: int
+
+
+def make_ground(machine: Machine, most: int, *, roomy: bool) -> Ground:
+    """Room for two chats of the longest kind, or for one where there is not enough memory. Beside it, half as much is
+    kept for next turns. Only while `machine.computing`. Raises EngineError: there is not enough memory for one."""
+
+    def make(room: int) -> NativeContext:
+        # Without the fused kernel, each token would be compared with the cells of all, not only with its own.
+        return machine.new_context(room, batch=CHAT_BATCH + most, sequences=most, outputs=most, fused=True)
+
+    room = 2 * machine.limit if roomy else machine.limit
+    try:
+        context = make(room)
+    except EngineError:
+        room = machine.limit
+        context = make(room)
+    return Ground(machine.model, context, machine.turns, machine.computing, Closed, room, machine.limit, most)
 
 
 class Together:

@@ -27,6 +27,7 @@ from ..store.records import StartedBy
 from ..store.runs import DIED
 from . import extra, kept
 from .ending import KILLED, LearningPaused, error_of, why_it_died
+from .launching import launcher, line
 from .share import ECONOMIES, MOST_ECONOMY, Seen, bound_bytes, threads
 
 __all__ = ["Job", "LearnResult", "LearningPaused", "Progress"]
@@ -84,6 +85,7 @@ class Job:
         self._store = store
         self._paths = paths
         self._options = list(options)
+        self._learning = settings.learning
         self._threads = threads(settings)
         self._seen = Seen(bound_bytes(settings))
         self._failed_before = len(store.runs.get(run_id).failures)
@@ -290,12 +292,15 @@ class Job:
             "PYTHONPATH": search,
             HOME_VARIABLE: str(self._paths.data),
             "PYTHONUNBUFFERED": "1",
+            "PYTHONSAFEPATH": "1",  # As -P, for the processes that accelerate starts.
             "HF_HUB_OFFLINE": "1",
             "OMP_NUM_THREADS": str(self._threads),
+            **line(self._learning),
         }
         request = self._paths.runs / f"{self.run_id}.json"
         # -P: a file called json.py in the folder a person happens to be in must not run as ours.
-        command = [sys.executable, "-P", "-m", "claw_trainer", "--run", str(self.run_id), "--request", str(request)]
+        command = [sys.executable, "-P", *launcher(self._learning), "-m", "claw_trainer"]
+        command += ["--run", str(self.run_id), "--request", str(request)]
         how = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if anew else os.O_APPEND)
         descriptor = os.open(self.log, how, 0o600)
         with os.fdopen(descriptor, "wb") as out:

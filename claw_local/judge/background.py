@@ -45,7 +45,12 @@ def judge_turn(store: Store, judge: AnyJudge, turn: Turn, cancel: threading.Even
     if turn.next_state is None:
         return None
     verdict = judge.judge(
-        turn.question, turn.reply.content, turn.next_state.content, next_role=turn.next_state.role, cancel=cancel
+        turn.question,
+        turn.reply.content,
+        turn.next_state.content,
+        next_role=turn.next_state.role,
+        cancel=cancel,
+        working=turn.working,
     )
     with store.database.write():
         signal = store.signals.add(

@@ -56,22 +56,26 @@ class Explanation:
     heard: bool = True
 
 
-def explain(judge: AnyJudge, question: str, reply: str, next_text: str, next_role: str = "user") -> Explanation:
+def explain(
+    judge: AnyJudge, question: str, reply: str, next_text: str, next_role: str = "user", *, working: bool = False
+) -> Explanation:
     """Judge `reply` by what followed it, and say what that comes of. Raises as `AnyJudge.judge` does."""
-    verdict = judge.judge(question, reply, next_text, next_role=next_role)
+    verdict = judge.judge(question, reply, next_text, next_role=next_role, working=working)
     question, next_text = own_words(question), spoken(next_text)
     if next_role != "user" or not next_text.strip():
         return Explanation(verdict, None, None, [], {})
     if isinstance(judge, UnheardJudge):
-        return Explanation(verdict, None, None, counted(question, reply, next_text), passed(verdict), heard=False)
+        return Explanation(
+            verdict, None, None, counted(question, reply, next_text, working=working), passed(verdict), heard=False
+        )
     if not isinstance(judge, Judge):
         return Explanation(verdict, None, None, [], passed(verdict))
-    reading = judge.read(question, reply, next_text)
+    reading = judge.read(question, reply, next_text, working=working)
     return Explanation(
         verdict=verdict,
         logprobs={name: float(value) for name, value in zip(VERDICTS, reading.logprobs, strict=True)},
         prior={name: float(value) for name, value in zip(VERDICTS, reading.prior, strict=True)},
-        counted=counted(question, reply, next_text, judge.words_weight),
+        counted=counted(question, reply, next_text, judge.words_weight, working=working),
         filters=passed(verdict),
     )
 
@@ -84,15 +88,16 @@ def passed(verdict: Verdict) -> dict[str, bool]:
     return {name: name not in verdict.filters for name in names}
 
 
-def counted(question: str, reply: str, message: str, share: float = 1.0) -> list[Counted]:
+def counted(question: str, reply: str, message: str, share: float = 1.0, *, working: bool = False) -> list[Counted]:
     """The groups of words that speak in a message, the strongest first.
 
     Args:
         share: how much of what they say counts.
+        working: see `AnyJudge.judge`.
     """
     weights = words.data()["weights"]
     found = []
-    for name, strength in words.features(question, reply, message).items():
+    for name, strength in words.features(question, reply, message, working=working).items():
         if strength and share:
             verdict, weight = weights[name]
             found.append(Counted(name, _where(name, words.tidy(message)), verdict, share * weight * strength))

@@ -112,6 +112,8 @@ class Judge:
         next_text: str,
         next_role: str = "user",
         cancel: threading.Event | None = None,
+        *,
+        working: bool = False,
     ) -> Verdict:
         """Judge `reply`, which answered `question`, by the message that followed it.
 
@@ -124,7 +126,7 @@ class Judge:
         question, next_text = own_words(question), spoken(next_text)
         if not next_text.strip():
             return Verdict(0, {"good": 0.0, "neutral": 1.0, "bad": 0.0}, "", "", False, [], self._version)
-        probabilities = self.read(question, reply, next_text, cancel).probabilities
+        probabilities = self.read(question, reply, next_text, cancel, working=working).probabilities
         score = SCORES[decide(probabilities, self._confidence)]
         named: dict[str, float] = {
             verdict: round(float(p), 4) for verdict, p in zip(VERDICTS, probabilities, strict=True)
@@ -144,7 +146,15 @@ class Judge:
             direction.dropped,
         )
 
-    def read(self, question: str, reply: str, message: str, cancel: threading.Event | None = None) -> Reading:
+    def read(
+        self,
+        question: str,
+        reply: str,
+        message: str,
+        cancel: threading.Event | None = None,
+        *,
+        working: bool = False,
+    ) -> Reading:
         """What the model and the words say of a person's message.
 
         Raises:
@@ -157,7 +167,7 @@ class Judge:
             else:
                 prior = self._few_shot.prior(cancel=deadline)
                 logprobs = self._few_shot.logprobs(message, cancel=deadline)
-        evidence = self._words_weight * words.evidence(question, reply, message)
+        evidence = self._words_weight * words.evidence(question, reply, message, working=working)
         return Reading(logprobs, prior, evidence, posterior(logprobs, prior, evidence))
 
     def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:

@@ -36,6 +36,8 @@ class UnheardJudge:
         next_text: str,
         next_role: str = "user",
         cancel: threading.Event | None = None,
+        *,
+        working: bool = False,
     ) -> Verdict:
         """See `AnyJudge.judge`; nothing is computed, so nothing can fail."""
         version = f"words of {self.identity.version}"
@@ -44,7 +46,7 @@ class UnheardJudge:
             return Verdict(score, {name: float(SCORES[name] == score) for name in VERDICTS}, "", "", False, [], version)
         question, next_text = own_words(question), spoken(next_text)
         nothing = np.zeros(len(VERDICTS))
-        shares = posterior(nothing, nothing, words.evidence(question, reply, next_text))
+        shares = posterior(nothing, nothing, words.evidence(question, reply, next_text, working=working))
         score = SCORES[decide(shares, self._confidence)] if next_text.strip() else 0
         direction = direct(score, next_text, reply)
         return Verdict(

@@ -72,8 +72,11 @@ class AnyJudge(Protocol):
         next_text: str,
         next_role: str = "user",
         cancel: threading.Event | None = None,
+        *,
+        working: bool = False,
     ) -> Verdict:
-        """Judge `reply`, which answered `question`, by the message that followed it.
+        """Judge `reply`, which answered `question`, by the message that followed it. `working`: the assistant had tools
+        there, so that the person may ask for the next piece of work instead of saying anything about the reply.
 
         Raises:
             Cancelled: `cancel` was set before it was done.

@@ -66,6 +66,8 @@ class VotingJudge:
         next_text: str,
         next_role: str = "user",
         cancel: threading.Event | None = None,
+        *,
+        working: bool = False,
     ) -> Verdict:
         """See `AnyJudge.judge`. Of the votes' hints, the longest that passes every filter is kept."""
         version = self._identity.version

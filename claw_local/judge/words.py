@@ -23,6 +23,9 @@ SAME_QUESTION = 0.75
 _WORD = re.compile(r"[^\W_]{3,}|[\u3040-\u30ff\u3400-\u9fff]{2}")
 _HINGE = re.compile(r"\b(?:but|however|although|except|only|aber|pero|mais|nur)\b|但|不过|でも|けど|ただ", re.I)
 
+_FILE = re.compile(r"[\w.-]+/[\w./-]+|\b\w[\w-]+\.[A-Za-z]\w{0,4}\b")
+"""A file's name or path, by its shape."""
+
 
 @cache
 def data() -> dict[str, Any]:
@@ -55,8 +58,8 @@ def find_praise(text: str) -> list[re.Match[str]]:
     ]
 
 
-def features(question: str, reply: str, message: str) -> dict[str, float]:
-    """How strongly each group of words speaks, 0 to 1, by the names under `weights`."""
+def features(question: str, reply: str, message: str, *, working: bool = False) -> dict[str, float]:
+    """How strongly each group of words speaks, 0 to 1, by the names under `weights`; `working` as in `AnyJudge`."""
     text = tidy(message)
     found = dict.fromkeys(data()["weights"], 0.0)
     if pattern("acknowledgement").search(text):
@@ -77,7 +80,9 @@ def features(question: str, reply: str, message: str) -> dict[str, float]:
             complaint = complaint and pattern("complaint").search(rest) is not None
     found.update(complaint=float(complaint), correction=float(correction), repeat=float(asked_again))
     asks = pattern("question_start").search(text) is not None
-    about_form = wish_is_about(text, reply, asks)
+    # Who works with tools asks for the next piece of work in the same words as others for a better reply: "Write that
+    # into the file". So what they ask is about the reply only if it names its form, and no file that it is to go to.
+    about_form = names_form(text) and not _FILE.search(text) if working else wish_is_about(text, reply, asks)
     new_task = is_new_task(question, text) and not correction
     found["wish"] = float(wish and about_form and not new_task)
     quiet = not (praise or complaint or correction or found["wish"] or asked_again)
@@ -114,11 +119,11 @@ def wish_is_about(text: str, reply: str, asks: bool) -> bool:
     return names_form(text) or points is not None or not asks
 
 
-def evidence(question: str, reply: str, message: str) -> Floats:
-    """[3] nats to add to good, neutral and bad."""
+def evidence(question: str, reply: str, message: str, *, working: bool = False) -> Floats:
+    """[3] nats to add to good, neutral and bad. `working`: see `AnyJudge.judge`."""
     nats = np.zeros(len(VERDICTS))
     weights: dict[str, tuple[Any, float]] = data()["weights"]
-    for name, strength in features(question, reply, message).items():
+    for name, strength in features(question, reply, message, working=working).items():
         verdict, weight = weights[name]
         nats[VERDICTS.index(verdict)] += weight * strength
     return nats

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from .. import __version__
 from . import anthropic_api, ollama_api, openai_api
 from .api import Api, Problem
-from .errors import Internal, Invalid, Missing, NotAllowed, ServeError, TooLarge, WrongType
+from .errors import TOO_DEEP, Internal, Invalid, Missing, NotAllowed, ServeError, TooLarge, WrongType
 from .guard import Door, Guard, error_response
 from .service import Serve
 
@@ -51,6 +51,10 @@ def make_app(service: Serve, door: Door, apis: Sequence[Api] = APIS) -> ASGIApp:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         return error_response(_invalid(error), request.url.path, apis)
+
+    @app.exception_handler(RecursionError)
+    async def too_deep(request: Request, error: RecursionError) -> Response:
+        return error_response(Invalid(TOO_DEEP), request.url.path, apis)
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:

@@ -5,6 +5,8 @@ A message is one sentence for whoever wrote the program. It must never hold a pa
 
 from __future__ import annotations
 
+TOO_DEEP = "Lists and objects stand too deep inside each other. Ask for something flatter."
+
 
 class ServeError(Exception):
     """Root.

@@ -27,14 +27,29 @@ async def go_on(service: Service, model: Offered, asked: Asked, context: Sequenc
 
 
 def _after_answer(template: str, asked: Asked) -> str:
-    """What the template writes between the end of an answer and the beginning of the next one."""
+    """What the template writes between the end of an answer and the beginning of the next one.
+
+    A system prompt that comes with the request stands there too: as a message of its own, or, where the template takes
+    none at this place, at the beginning of the person's.
+    """
+    told = "\n\n".join(said.content for said in asked.messages if said.role == "system" and said.content.strip())
     new = [{"role": said.role, "content": said.content} for said in asked.messages if said.role == "user"]
+    if not told:
+        after = _written(template, new)
+    else:
+        after = _written(template, [{"role": "system", "content": told}, *new])
+        if told not in after:
+            after = _written(template, [{**new[0], "content": f"{told}\n\n{new[0]['content']}"}, *new[1:]])
+    if not after:
+        raise Invalid("The model's chat template cannot go on from a context. Use /api/chat.", field="context")
+    return after
+
+
+def _written(template: str, new: Sequence[dict[str, str]]) -> str:
+    """What the template writes of new messages after an answer; "" if it cannot."""
     earlier = [{"role": "user", "content": "asked"}, {"role": "assistant", "content": _ANSWER}]
     try:
         text = ChatTemplate(template, eos=_EOS).render([*earlier, *new])
     except TemplateError:
-        text = ""
-    _, found, after = text.partition(_ANSWER)
-    if not found:
-        raise Invalid("The model's chat template cannot go on from a context. Use /api/chat.", field="context")
-    return after
+        return ""
+    return text.partition(_ANSWER)[2]

@@ -64,6 +64,7 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
         from uvicorn import Config, Server
 
         from .app import make_app
+        from .protocol import Punctual
         from .service import Serve
     except ImportError as error:
         raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
@@ -87,7 +88,7 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     config = Config(
         make_app(service, door),
-        http="h11",  # Others that may be installed have no bound for a request's headers.
+        http=Punctual,  # On h11: others that may be installed have no bound for a request's headers.
         log_config=None,
         access_log=False,
         server_header=False,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from ..errors import ClawError, ModelError, NotFoundError, UsageError
 from ..talking import asked as core
 from .asking import Answering, Asked, Caller, Embedded, Ended, Offered, Piece
-from .errors import Internal, Invalid, Missing, ServeError, TimedOut, TooLong, Unavailable
+from .errors import TOO_DEEP, Internal, Invalid, Missing, ServeError, TimedOut, TooLong, Unavailable
 from .places import Place, Places
 
 if TYPE_CHECKING:
@@ -171,6 +171,8 @@ def in_words(error: BaseException) -> ServeError:
         return TooLong(str(error), field=error.field)
     if isinstance(error, core.CannotAnswer):
         return Invalid(str(error), field=error.field)
+    if isinstance(error, RecursionError):  # All that recurses here does so along what was sent.
+        return Invalid(TOO_DEEP)
     if isinstance(error, NotFoundError):
         return Missing(str(error))
     if isinstance(error, UsageError):

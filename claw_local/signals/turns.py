@@ -51,6 +51,11 @@ class Turn:
         return next(asked, self.history[-1]).content
 
     @property
+    def working(self) -> bool:
+        """Whether the assistant had tools there."""
+        return had_tools(self.reply, self.history)
+
+    @property
     def called(self) -> bool:
         """Whether the reply called a tool, which answered."""
         return self.next_state is not None and self.next_state.role == "tool"
@@ -69,6 +74,11 @@ class Turn:
     def is_lesson(self) -> bool:
         """Whether anything can be learned from it: a reward other than 0, a hint or a demonstration."""
         return bool(self.reward) or bool(self.hint) or bool(self.demonstration)
+
+
+def had_tools(reply: StoredMessage, history: Sequence[StoredMessage]) -> bool:
+    """Whether there were tools when a reply was written: it was told of some, or one has answered before."""
+    return bool(reply.toolset_id) or any(message.role == "tool" for message in history)
 
 
 def split_of(question: str) -> Split:

@@ -6,6 +6,7 @@ Neither a key nor a session's name is kept, only their hashes. It must never kno
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ MOST_PRINTS = 50_000
 """Fingerprints that are kept, all sessions together; the oldest go first, and with them the way back into old chats."""
 _TRIM_EVERY = 256
 MOST_KEYS = 200
+REMOVED = "served.removed"
+MOST_REMOVED = 2000
 
 
 def hashed(text: str) -> str:
@@ -34,6 +37,19 @@ class ServedKey:
     used_at: str
 
 
+def removed_keys(connection: sqlite3.Connection) -> list[str]:
+    """Hashes of the keys that were removed, the oldest first."""
+    row = connection.execute("select value from flags where name = ?", (REMOVED,)).fetchone()
+    return str(row[0]).split() if row else []
+
+
+def note_removed_keys(connection: sqlite3.Connection, hashes: Iterable[str]) -> None:
+    """Remember these, and nothing else, as removed; none of them lets anyone in any longer."""
+    kept = list(dict.fromkeys(hashes))[-MOST_REMOVED:]
+    connection.execute("insert or replace into flags (name, value) values (?, ?)", (REMOVED, " ".join(kept)))
+    connection.executemany("delete from served_keys where hash = ?", [(hash,) for hash in kept])
+
+
 class Keys:
     """The table of keys."""
 
@@ -48,6 +64,8 @@ class Keys:
                 raise UsageError(f"There is a key called {name} already. Choose another name, or remove that one.")
             if db.table("served_keys").count >= MOST_KEYS:
                 raise UsageError(f"There are {MOST_KEYS} keys already. Remove some that nobody uses any more.")
+            if row["hash"] in (removed := removed_keys(db.conn)):  # The person takes it again.
+                note_removed_keys(db.conn, [one for one in removed if one != row["hash"]])
             db.table("served_keys").insert(row)
         return self.get(name)
 
@@ -82,10 +100,17 @@ class Keys:
             db.execute("update served_keys set used_at = ? where id = ?", [now(), key_id])
 
     def remove(self, name: str) -> ServedKey:
-        """Its chats stay, and no other key ever sees them. Raises NotFoundError."""
+        """Its chats stay, and no other key ever sees them; a backup that is restored later does not bring it back.
+
+        Raises NotFoundError.
+        """
         key = self.get(name)
         with self._database.write() as db:
-            db.table("served_keys").delete(key.id)
+            removed = removed_keys(db.conn)
+            removed += [
+                hash for (hash,) in db.execute("select hash from served_keys where id = ?", [key.id]).fetchall()
+            ]
+            note_removed_keys(db.conn, removed)
         return key
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..adapters.registry import AdapterChoice, slots
+from ..adapters.registry import AdapterChoice, apply
 from ..engine.base import ChatEngine, Generation, Message, Sampling, has_tokens
 from ..engine.estimate import tokens_in
 from ..engine.pool import Lease
-from ..engine.tool_prompts import ToolSpec, calling, rendered
+from ..engine.tool_forms import ToolSpec
+from ..engine.tool_prompts import calling, rendered
 from ..language import ngettext
 from ..memory import fast
 from ..memory.prompt import prompt_messages
@@ -53,7 +54,7 @@ class Drafting(Opened):
             lease = self._engines.lease(self._source(record.model if choices.model is None else choices.model))
             try:
                 engine = lease.engine
-                chosen = self.adapters.choose_for(record, engine.info.sha256, choices.adapter)
+                chosen = self.adapters.choose_for(record, engine.info.adapters_of, choices.adapter)
                 active = self._active_hints(engine, record.id, chosen) if choices.memory else []
                 messages = prompt_messages(
                     record.system,
@@ -64,7 +65,7 @@ class Drafting(Opened):
                 drawn = self._drawn(record, choices.sampling)
                 tools, problems = self.tools.told(record) if choices.tools else ((), [])
                 if tools:
-                    drawn = calling(drawn, tools, must=choices.must_call)
+                    drawn = calling(engine, drawn, tools, must=choices.must_call)
                 draft = self._draft(reply_id, lease, record.system, messages, drawn, chosen, active, tools)
                 draft.notices.extend(problems)
                 return draft
@@ -102,7 +103,7 @@ class Drafting(Opened):
             lease = self._engines.lease(self._source(record.model))
             try:
                 sha256 = lease.engine.info.sha256
-                chosen = self.adapters.choose_for(record, sha256)
+                chosen = self.adapters.choose_for(record, lease.engine.info.adapters_of)
                 return self._draft(reply_id, lease, record.system, messages(sha256), sampling, chosen, [])
             except BaseException:
                 lease.release()
@@ -145,8 +146,7 @@ class Drafting(Opened):
 
         def begin(cancel: threading.Event) -> tuple[Generation, Iterator[str]]:
             with self._beginning:
-                if has_tokens(engine):
-                    engine.set_adapters(slots(chosen))
+                apply(engine, chosen)
                 return engine.generate(prompt, drawn, cancel=cancel)
 
         return Draft(
@@ -169,7 +169,7 @@ class Drafting(Opened):
         it tells itself."""
         if not self.settings.memory.enabled:
             return []
-        in_use = self.store.adapters.active(engine.info.sha256)
+        in_use = self.store.adapters.active(engine.info.adapters_of)
         other = (chosen.id if chosen else 0) != (in_use.id if in_use else 0)
         return fast.choose(
             self.store,

@@ -12,12 +12,14 @@ from dataclasses import asdict, dataclass, replace
 
 from ..engine.base import ChatEngine, Engine, FormedSampling, Message, Prompt, Sampling, has_tokens
 from ..engine.grammar import ShapeError, grammar_of
+from ..engine.tool_forms import IN_WORDS, Form, ToolSpec, form_of, grammar, schema, triggers
+from ..engine.tool_prompts import rendered
 from ..errors import EngineError
 from ..memory.fast import with_hints
 from ..memory.prompt import written
 from ..store import StoredMessage
-from . import calling
 from .asked import Asked, CannotAnswer, Tool, TooLong
+from .calling import messages, spec_of
 
 LONGEST_SHAPE = 32_000
 DEEPEST_SHAPE = 40
@@ -36,12 +38,14 @@ class Formed:
         form: how calls are written.
         tools: what may be called.
         bound: whether all of it has to keep to a form, so that its words are not quite the model's own.
+        now: see `rendered`.
     """
 
     sampling: Sampling
-    form: calling.Form
-    tools: tuple[Tool, ...] = ()
+    form: Form
+    tools: tuple[ToolSpec, ...] = ()
     bound: bool = False
+    now: str = ""
 
 
 def form(engine: ChatEngine, asked: Asked, sampling: Sampling) -> Formed:
@@ -50,43 +54,46 @@ def form(engine: ChatEngine, asked: Asked, sampling: Sampling) -> Formed:
     Raises:
         CannotAnswer: a tool is named that there is not, or the engine cannot.
     """
-    tools = _allowed(asked)
+    tools = tuple(spec_of(tool) for tool in _allowed(asked))
     if asked.logprobs is not None and not has_tokens(engine):
         raise CannotAnswer("What answers here is behind a server, which tells no likelihoods.", field="logprobs")
-    form = calling.IN_WORDS
+    form = IN_WORDS
     if asked.tools and has_tokens(engine):
-        form = calling.form_of(engine.chat_template, engine.takes_tools)
+        form = form_of(engine.chat_template, engine.takes_tools)
     if not tools and not asked.shape and asked.logprobs is None:
         return Formed(sampling, form)
-    for shape in (asked.shape, *(json.dumps(dict(tool.parameters)) for tool in tools)):
+    for shape in (asked.shape, *(tool.parameters for tool in tools)):
         check_shape(shape)
     forced = bool(tools) and asked.choice != "auto"
-    schema = grammar = ""
-    triggers: tuple[str, ...] = ()
+    wanted = made = ""
+    begins: tuple[str, ...] = ()
     if tools and asked.shape and not forced:
         # A call, or an answer of that shape: both are JSON, and a call stands without a mark then.
         form = replace(form, opens="", closes="", listed=False)
-        schema = calling.schema(tools, form, asked.shape)
+        wanted = schema(tools, form, asked.shape)
     elif tools and not has_tokens(engine):
-        schema = calling.schema(tools, form) if forced else ""
+        if forced:
+            form = replace(form, opens="", closes="")
+            wanted = schema(tools, form)
     elif tools:
-        grammar = calling.grammar(tools, form, parallel=asked.parallel)
-        triggers = () if forced else calling.triggers(form)
+        made = grammar(tools, form, parallel=asked.parallel)
+        begins = () if forced else triggers(form)
     else:
-        schema = asked.shape
-    if schema and has_tokens(engine):
+        wanted = asked.shape
+    if wanted and has_tokens(engine):
         try:
-            grammar_of(schema)
+            grammar_of(wanted)
         except ShapeError as error:
             raise CannotAnswer(str(error), field=SHAPE) from error
     formed = FormedSampling(
         **asdict(sampling),
-        schema=schema,
-        grammar=grammar,
-        triggers=triggers,
+        schema=wanted,
+        grammar=made,
+        triggers=begins,
         alternatives=-1 if asked.logprobs is None else asked.logprobs,
     )
-    return Formed(formed, form, tools, bound=bool(schema or grammar) and not triggers)
+    now = "" if not forced else "any" if asked.choice == "required" else asked.choice
+    return Formed(formed, form, tools, bound=bool(wanted or made) and not begins, now=now)
 
 
 def prompt(
@@ -104,19 +111,14 @@ def prompt(
     try:
         if asked.prompt is not None or asked.prompt_ids:
             return _raw(engine, asked)
-        made = calling.messages(asked.messages, formed.form)
+        made = messages(asked.messages)
         if not made:
             raise CannotAnswer("There is no message to answer.", field="messages")
         _put_tokens(made, replies, engine.info.sha256)
-        last = max((n for n, message in enumerate(made) if message.role == "user"), default=-1)
-        if hints and last >= 0:
-            made[last] = replace(made[last], content=with_hints(made[last].content, hints))
-        if formed.tools and not formed.form.own:
-            made = calling.with_system(made, calling.in_words(formed.tools, asked.choice))
+        if hints:
+            _put_hints(made, hints, in_words=not formed.form.own)
         reserve = min(formed.sampling.max_tokens, engine.info.context // 4)
-        if formed.form.own and has_tokens(engine):
-            return engine.render_tools(made, calling.tool_texts(formed.tools), reserve=reserve)
-        return engine.render(made, reserve=reserve)
+        return rendered(engine, made, formed.tools, reserve=reserve, now=formed.now)
     except EngineError as error:
         raise TooLong(str(error), field="messages") from error
 
@@ -181,6 +183,17 @@ def _raw(engine: ChatEngine, asked: Asked) -> Prompt:
     if len(ids) >= engine.info.context:
         raise TooLong(f"The prompt has {len(ids)} tokens, and the model takes {engine.info.context}.", field="prompt")
     return Prompt(tuple(ids))
+
+
+def _put_hints(made: list[Message], hints: Sequence[str], *, in_words: bool) -> None:
+    """Wishes stand at the end of the person's last message. Where tools are told in words, what one returned after it
+    comes in a message of the user's: then they stand at the end of that, behind its marks, as the last thing said."""
+    if in_words and made[-1].role == "tool":
+        made.append(Message("user", with_hints("", hints).strip()))
+        return
+    last = max((n for n, message in enumerate(made) if message.role == "user"), default=-1)
+    if last >= 0:
+        made[last] = replace(made[last], content=with_hints(made[last].content, hints))
 
 
 def _put_tokens(made: list[Message], replies: Sequence[StoredMessage | None], sha256: str) -> None:

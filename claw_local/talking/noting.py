@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..engine.base import ChatEngine, Generation, Noted, Prompt, has_tokens
 from ..engine.estimate import tokens_in
-from .asked import TokenLogprob
+from .asked import Ended, TokenLogprob
 
 
 def counted(prompt: Prompt) -> int:
@@ -35,3 +35,23 @@ def stopped_by(engine: ChatEngine, generation: Generation) -> str:
     written = b"".join(engine.token_bytes(token) for token in generation.response_ids).decode("utf-8", "replace")
     places = {stop: place for stop in stops if (place := written.find(stop)) >= 0}
     return min(places, key=lambda stop: places[stop]) if places else ""
+
+
+def ended(engine: ChatEngine, generation: Generation, *, called: bool, own: int) -> Ended:
+    """What is known of a reply once it has ended, but for who asked and how long all of it took.
+
+    Args:
+        called: whether it called tools.
+        own: how many of its prompt's first tokens are known to who asked: more is never said to be kept.
+    """
+    finish = generation.finish_reason
+    return Ended(
+        "tool_calls" if called and finish != "cancelled" else finish,
+        stopped_by=stopped_by(engine, generation),
+        prompt_tokens=generation.prompt_tokens,
+        cached_tokens=min(own, max(0, len(generation.prompt_ids) - generation.evaluated)),
+        completion_tokens=generation.completion_tokens,
+        prompt_ids=generation.prompt_ids,
+        response_ids=tuple(generation.response_ids),
+        prompt_s=generation.first_token_s,
+    )

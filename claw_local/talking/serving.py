@@ -9,12 +9,13 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from ..adapters.registry import AdapterChoice
 from ..engine.base import ChatEngine, Generation, Prompt, Sampling, has_tokens
+from ..engine.call_reader import CallReader
 from ..engine.grammar import ShapeError
 from ..engine.pool import Lease
 from ..errors import NotFoundError
@@ -35,9 +36,9 @@ from .asked import (
     Piece,
     TooLong,
 )
-from .call_reader import CallReader
 from .keeping import Keeping, Kept, is_aside
 from .offering import Offering
+from .own_prompts import OwnPrompts
 from .writing import Write, through_engine
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Serving:
         self._store = assistant.store
         self._offering = Offering(assistant)
         self._keeping = Keeping(assistant)
+        self._own = OwnPrompts()
         self.write: Write = through_engine(assistant)
 
     # Asking
@@ -161,7 +163,7 @@ class Serving:
     # Before the first word
 
     def _make(self, engine: ChatEngine, asked: Asked, choice: AdapterChoice, aside: bool) -> _Made:
-        adapter = self._assistant.adapters.choose_for(_NOBODY, engine.info.sha256, choice)
+        adapter = self._assistant.adapters.choose_for(_NOBODY, engine.info.adapters_of, choice)
         changes = {name: value for name, value in asdict(asked.drawn).items() if value not in (None, ())}
         formed = forming.form(engine, asked, self._assistant.default_sampling(**changes))
         kept = asked.caller.learn and not aside
@@ -199,6 +201,7 @@ class Serving:
         self, asked: Asked, made: _Made, kept: Kept | None, lease: Lease, cancel: threading.Event, started: float
     ) -> Generator[Piece | Ended]:
         generations: list[Generation] = []
+        own = self._own.ask(asked.caller.key, made.prompt.token_ids)
 
         def begin(stop: threading.Event) -> tuple[Generation, Iterator[str]]:
             asker = f"{asked.caller.key}:{asked.caller.address}"
@@ -236,20 +239,13 @@ class Serving:
             pieces.close()
         if kept:
             self._keeping.finished(asked, kept, Line("assistant", "".join(said), tuple(calls)))
-        finish = generation.finish_reason
-        yield Ended(
-            "tool_calls" if calls and finish != "cancelled" else finish,
-            stopped_by=noting.stopped_by(made.engine, generation),
+        self._own.answered(asked.caller.key, (*generation.prompt_ids, *generation.response_ids))
+        yield replace(
+            noting.ended(made.engine, generation, called=bool(calls), own=own),
             model=self._offering.shown(made.adapter),
             message_id=kept.reply_id if kept else 0,
             session_id=asked.session.id,
-            prompt_tokens=generation.prompt_tokens,
-            cached_tokens=max(0, len(generation.prompt_ids) - generation.evaluated),
-            completion_tokens=generation.completion_tokens,
-            prompt_ids=generation.prompt_ids,
-            response_ids=tuple(generation.response_ids),
             load_s=lease.load_s,
-            prompt_s=generation.first_token_s,
             total_s=time.perf_counter() - started,
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..engine.tool_prompts import ToolSpec
+from ..engine.tool_forms import ToolSpec
 from ..errors import UsageError
 from ..judge import tools as outcomes
 from ..store import Chat, Store, StoredMessage, ToolCall

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from ..adapters.registry import slots
-from ..engine.base import ChatEngine, Generation, Prompt, Sampling, has_tokens
+from ..adapters.registry import apply
+from ..engine.base import ChatEngine, Generation, Prompt, Sampling
 from ..engine.together import asked_by
 from ..store import AdapterRecord
 
@@ -32,8 +32,7 @@ def through_engine(assistant: Assistant) -> Write:
         cancel: threading.Event,
     ) -> tuple[Generation, Iterator[str]]:
         with assistant._beginning, asked_by(asker):
-            if has_tokens(engine):
-                engine.set_adapters(slots(adapter))
+            apply(engine, adapter)
             return engine.generate(prompt, sampling, cancel=cancel)
 
     return write

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..engine.tool_prompts import ToolSpec
+from ..engine.tool_forms import ToolSpec
 from .base import Call, ToolError
 
 T = TypeVar("T", bound="Arguments")

@@ -17,7 +17,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..engine.tool_prompts import ToolSpec
+from ..engine.tool_forms import ToolSpec
 from .base import Call, Prepared, Result, ToolError
 from .mcp_settings import McpServer, filled_in
 

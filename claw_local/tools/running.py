@@ -9,7 +9,6 @@ import atexit
 import fnmatch
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import threading
@@ -21,11 +20,10 @@ from ..language import _
 from .arguments import Run, checked, spec_of
 from .base import Call, Prepared, Result, ToolError
 from .folder import Folder
+from .starting import GRACE_S, end, started
 
 KEPT_HEAD = KEPT_TAIL = 32 * 1024
 """Bytes of the output that are kept, at its beginning and at its end."""
-GRACE_S = 1.0
-"""How long a command may tidy up when it is stopped, and its children may hold on to its output."""
 _PASSED_ON = (
     "PATH HOME USER LOGNAME SHELL LANG LANGUAGE LC_* TZ TMPDIR TEMP TMP VIRTUAL_ENV CONDA_PREFIX JAVA_HOME GOPATH "
     "CARGO_HOME RUSTUP_HOME XDG_*_HOME SYSTEMROOT WINDIR COMSPEC PATHEXT USERPROFILE HOMEDRIVE HOMEPATH APPDATA "
@@ -87,32 +85,14 @@ class Running:
     def _run(self, command: list[str] | str, shell: bool, stop: threading.Event | None) -> Result:
         with self.folder.at([]):
             pass  # It is still there, and no link.
-        own_group: dict[str, object] = (
-            {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-            if sys.platform == "win32"
-            else {"start_new_session": True}
-        )
-        try:
-            process = subprocess.Popen(
-                command,
-                shell=shell,
-                cwd=self.folder.root,
-                env=environment(os.environ, self.passed_on),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                **own_group,  # type: ignore[call-overload]
-            )
-        except (OSError, ValueError) as error:
-            name = command.split()[0] if isinstance(command, str) else command[0]
-            raise ToolError(f"{name} cannot be run: {getattr(error, 'strerror', None) or error}.") from error
+        process = started(command, shell, self.folder.root, environment(os.environ, self.passed_on))
         _AT_WORK.add(process)
         try:
             output = _Output(process)
             ended = self._wait(process, stop)
         finally:
             # Whatever it left running goes with it, also where Ctrl-C, which it does not hear, ends the waiting.
-            _end(process)
+            end(process)
             _AT_WORK.discard(process)
         text = output.text()
         if ended:
@@ -164,35 +144,8 @@ class _Output:
         return "".join(c if c.isprintable() or c in "\n\t" else "" for c in said).rstrip()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and all of its group: politely if it still runs, then for good."""
-    if sys.platform == "win32":
-        if process.poll() is None:
-            subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)
-        process.wait()
-        return
-    if process.poll() is None:
-        _signal(process.pid, signal.SIGTERM)
-        try:
-            process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            pass
-    _signal(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 @atexit.register
 def _end_all() -> None:
     """Nothing that was started here outlives the program: who waits for it may be a thread that ends unasked."""
     for process in list(_AT_WORK):
-        if sys.platform == "win32":
-            _end(process)
-        else:
-            _signal(process.pid, signal.SIGKILL)
-
-
-def _signal(group: int, number: int) -> None:
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        pass  # None of it is left.
+        end(process)

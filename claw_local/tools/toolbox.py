@@ -7,7 +7,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from ..engine.tool_prompts import ToolSpec
+from ..engine.tool_forms import ToolSpec
 from ..errors import SettingsError, UsageError
 from ..language import _
 from ..paths import Paths

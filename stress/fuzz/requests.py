@@ -12,13 +12,14 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from claw_local.engine.base import Call
+from claw_local.engine.call_reader import CallReader
+from claw_local.engine.tool_forms import BARE, IN_WORDS, LISTED, TAGGED, Form, schema
 from claw_local.errors import ClawError
 from claw_local.server import anthropic_wire, ollama_wire, openai_wire
 from claw_local.server.asking import Asked, Caller, Session
 from claw_local.server.errors import ServeError
 from claw_local.talking.asked import Tool
-from claw_local.talking.call_reader import CallReader
-from claw_local.talking.calling import BARE, IN_WORDS, LISTED, TAGGED, messages, schema
+from claw_local.talking.calling import messages, spec_of
 from claw_local.tools import arguments
 from claw_local.tools.base import ToolError
 
@@ -128,7 +129,7 @@ def targets(folder: Path) -> list[Target]:
 
     def read_calls(data: bytes) -> None:
         text = data.decode("utf-8", "replace")
-        for form in (TAGGED, LISTED, BARE, IN_WORDS):
+        for form in (TAGGED, LISTED, BARE, IN_WORDS, Form()):
             reader = CallReader(form)
             for start in range(0, len(text), 7):
                 reader.push(text[start : start + 7])
@@ -174,11 +175,11 @@ def targets(folder: Path) -> list[Target]:
 
 def _used(asked: Asked) -> None:
     """What is done with a request before the model sees it."""
-    for form in (TAGGED, IN_WORDS):
-        messages(asked.messages, form)
-        tools = [Tool(tool.name, tool.description, tool.parameters) for tool in asked.tools]
-        if tools:
-            try:
+    messages(asked.messages)
+    try:
+        tools = [spec_of(Tool(tool.name, tool.description, tool.parameters)) for tool in asked.tools]
+        for form in (TAGGED, IN_WORDS):
+            if tools:
                 schema(tools, form, asked.shape)
-            except ClawError:
-                pass
+    except (ClawError, RecursionError):  # Too deep: answered with 400.
+        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -375,6 +376,25 @@ def test_receipts_of_what_was_forgotten_since_stay(backed: tuple[Store, Backup],
     said = CliRunner().invoke(app, ["restore", str(made.path), "--yes", "--json"])
     assert json.loads(said.stdout)["forgotten_since"] == 1
     assert len(Forgetting(store, home).receipts()) == 1
+
+
+def test_keys_that_were_removed_since_let_nobody_in_again(home: Paths, tmp_path: Path) -> None:
+    store = fill(home, "old")
+    for name in ("laptop", "phone"):
+        store.keys.add(name, f"secret of the {name}", learn=False)
+    made = write_backup(store, home, tmp_path / "keys.backup")
+    store.keys.remove("phone")
+    restore(home, made.path)
+    assert store.keys.find("secret of the laptop") is not None and store.keys.find("secret of the phone") is None
+    store.keys.add("phone again", "secret of the phone", learn=False)
+    again = write_backup(store, home, tmp_path / "again.backup")
+    restore(home, again.path)
+    assert store.keys.find("secret of the phone") is not None, "the person took it once more"
+    other = locate(tmp_path / "elsewhere")
+    restore(other, made.path)
+    with contextlib.closing(Store(other)) as there:
+        assert [key.name for key in there.keys.list()] == ["laptop", "phone"], "nothing was removed there"
+    store.close()
 
 
 def test_nothing_is_restored_while_something_is_learned(backed: tuple[Store, Backup], home: Paths) -> None:

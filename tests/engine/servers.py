@@ -23,6 +23,7 @@ class Script:
         pieces: the reply, piece by piece; `pause_s` apart, the first after `first_s`.
         says: the reply to one request, in the place of `pieces`, by the request's body.
         asked: each request's path, headers and body.
+        loras: what was loaded, as vLLM does: name -> path; None if the server takes none.
         left: set once a client has gone before the end of a reply.
     """
 
@@ -37,6 +38,7 @@ class Script:
         self.key = ""
         self.plain = False
         self.redirect = ""
+        self.loras: dict[str, str] | None = None
         self.answer: Callable[[str], tuple[int, Any] | None] = lambda path: None
         self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.left = threading.Event()
@@ -168,12 +170,26 @@ class _OpenAI(_Handler):
         body = self._begin()
         if self._canned() or not self._allowed():
             return
-        if body["model"] not in self.script.models:
+        if self.path.endswith("_lora_adapter"):
+            self._lora(body)
+        elif body["model"] not in (*self.script.models, *(self.script.loras or ())):
             self._send(404, {"error": {"message": f"The model `{body['model']}` does not exist."}})
         elif self.script.plain and "min_p" in body:
             self._send(400, {"error": {"message": "Unrecognized request argument supplied: min_p"}})
         else:
             self._stream("text/event-stream", self._parts(body))
+
+    def _lora(self, body: dict[str, Any]) -> None:
+        loras, name = self.script.loras, body["lora_name"]
+        if loras is None:
+            self._send(404, {"detail": "Not Found"})
+        elif self.path == "/v1/unload_lora_adapter":
+            self._send(200 if loras.pop(name, "") else 404, b"Success")
+        elif name in loras:
+            self._send(400, {"error": {"message": f"The lora adapter '{name}' has already been loaded."}})
+        else:
+            loras[name] = body["lora_path"]
+            self._send(200, f"Success: LoRA adapter '{name}' added successfully.".encode())
 
     def _parts(self, body: dict[str, Any]) -> Iterator[bytes]:
         yield b": a comment, to keep the line open\n\n"

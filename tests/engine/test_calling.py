@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 
 from claw_local.engine.base import FormedSampling, Prompt
+from claw_local.engine.call_reader import CallReader
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.engine.prompts import PromptRenderer
 from claw_local.engine.template import ChatTemplate
-from claw_local.talking.asked import Said, Tool, ToolCall
-from claw_local.talking.call_reader import CallReader
-from claw_local.talking.calling import (
+from claw_local.engine.tool_forms import (
     BARE,
     IN_WORDS,
     LISTED,
     TAGGED,
     Form,
+    ToolSpec,
     form_of,
     grammar,
-    messages,
     schema,
-    tool_texts,
     triggers,
 )
+from claw_local.engine.tool_prompts import as_functions, told_in_words
+from claw_local.talking.asked import Said, Tool, ToolCall
+from claw_local.talking.calling import messages, spec_of
+from claw_local.talking.forming import _put_hints
 
-TREE = Tool(
+UNMARKED = Form()
+"""As calls come where an answer of another shape may come, too."""
+
+
+def tool(name: str, description: str = "", parameters: dict[str, Any] | None = None) -> ToolSpec:
+    return spec_of(Tool(name, description, parameters or {}))
+
+
+TREE = tool(
     "plant",
     "Plants a tree.",
     {
@@ -44,14 +55,14 @@ TREE = Tool(
 
 def test_references_in_references_do_not_multiply_without_end() -> None:
     node = {"type": "object", "properties": {f"p{n}": {"$ref": "#/$defs/Node"} for n in range(60)}}
-    wide = Tool("plant", "", {"type": "object", "properties": {"tree": node}, "$defs": {"Node": node}})
+    wide = tool("plant", "", {"type": "object", "properties": {"tree": node}, "$defs": {"Node": node}})
     began = time.perf_counter()
     assert len(schema([wide], IN_WORDS)) < 1_000_000
     assert time.perf_counter() - began < 2
 
 
 def test_a_reference_to_what_is_no_schema_lets_any_arguments_through() -> None:
-    odd = Tool("plant", "", {"$ref": "#/$defs/Name", "$defs": {"Name": "Tree"}})
+    odd = tool("plant", "", {"$ref": "#/$defs/Name", "$defs": {"Name": "Tree"}})
     assert "plant" in grammar([odd], IN_WORDS, parallel=False)
 
 
@@ -95,13 +106,17 @@ def read(form: Form, text: str) -> tuple[str, list[tuple[str, str]]]:
         (TAGGED, TWO, "", ["a", "b"]),
         (TAGGED, NONE, NONE, []),
         (TAGGED, 'x <tool_call>{"name": "a", "argu', 'x <tool_call>{"name": "a", "argu', []),
-        (IN_WORDS, '{"name": "a", "arguments": {}}\n{"name": "b", "arguments": {}}\nDone.', "Done.", ["a", "b"]),
-        (IN_WORDS, '{"colour": "red"} is JSON.', '{"colour": "red"} is JSON.', []),
-        (IN_WORDS, 'Say {"name": "a", "arguments": {}}', 'Say {"name": "a", "arguments": {}}', []),
+        (UNMARKED, '{"name": "a", "arguments": {}}\n{"name": "b", "arguments": {}}\nDone.', "Done.", ["a", "b"]),
+        (UNMARKED, '{"colour": "red"} is JSON.', '{"colour": "red"} is JSON.', []),
+        (UNMARKED, 'Say {"name": "a", "arguments": {}}', 'Say {"name": "a", "arguments": {}}', []),
         (LISTED, ' [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]', "", ["a", "b"]),
         (LISTED, "[1, 2]", "[1, 2]", []),
         (BARE, '{"name": "a", "parameters": {"q": "ü"}}', "", ["a"]),
+        (UNMARKED, "", "", []),
         (IN_WORDS, "", "", []),
+        (IN_WORDS, "<tool_call>{'name': 'a', 'arguments': {'x': 1},}</tool_call> So.", "So.", ["a"]),
+        (TAGGED, "<tool_call>\n<function=a>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>", "", ["a"]),
+        (TAGGED, "<tool_call><function=a>no end", "<tool_call><function=a>no end", []),
     ],
 )  # fmt: skip
 def test_calls_are_told_from_words(form: Form, text: str, words: str, names: list[str]) -> None:
@@ -111,7 +126,7 @@ def test_calls_are_told_from_words(form: Form, text: str, words: str, names: lis
 
 
 def test_what_never_ends_is_no_call() -> None:
-    reader = CallReader(IN_WORDS)
+    reader = CallReader(UNMARKED)
     words = "".join(reader.push('{"name": "' + "x" * 60_000) for _ in range(3)) + reader.finish()
     assert not reader.calls and len(words) == 3 * 60_010
 
@@ -136,22 +151,38 @@ def test_a_template_that_knows_tools_writes_tools_calls_and_results() -> None:
         Said("assistant", "", calls=(ToolCall("1", "plant", '{"kind": "oak"}'),)),
         Said("tool", "done", call_id="1"),
     )
-    made = messages(said, TAGGED)
+    made = messages(said)
     assert made[1].calls[0].arguments == {"kind": "oak"} and made[2].name == "plant"
-    told = PromptRenderer(template, Letters()).render(made, 10_000, tool_texts([TREE]))
+    told = PromptRenderer(template, Letters()).render(made, 10_000, as_functions([TREE]))
     written = "".join(map(chr, told.token_ids)).splitlines()
     assert written == ["TOOLS plant", "user:Plant an oak.", 'assistant:<call>{"kind": "oak"}</call>', "tool:done"]
-    in_words = messages(said, IN_WORDS)
-    assert [message.role for message in in_words] == ["user", "assistant", "user"]
-    assert json.loads(in_words[1].content) == {"name": "plant", "arguments": {"kind": "oak"}}
+    in_words = told_in_words(made, [TREE], now="any")
+    assert [message.role for message in in_words] == ["system", "user", "assistant", "user"]
+    assert in_words[0].content.endswith("Use one of them now.")
+    assert read(IN_WORDS, in_words[2].content) == ("", [("plant", '{"kind": "oak"}')])
+
+
+def test_a_wish_is_the_last_thing_said_where_a_tool_has_answered_in_words() -> None:
+    said = (
+        Said("user", "Plant an oak."),
+        Said("assistant", "", calls=(ToolCall("1", "plant", '{"kind": "oak"}'),)),
+        Said("tool", "done", call_id="1"),
+    )
+    in_words, by_template = messages(said), messages(said)
+    _put_hints(in_words, ["Be brief."], in_words=True)
+    last = told_in_words(in_words, [TREE])[-1]
+    assert last.role == "user" and last.content == "<tool_response>\ndone\n</tool_response>\n\nBe brief."
+    _put_hints(by_template, ["Be brief."], in_words=False)
+    assert by_template[0].content == "Plant an oak.\n\nBe brief." and by_template[-1].content == "done"
 
 
 @pytest.mark.parametrize("form", [TAGGED, IN_WORDS, LISTED, BARE])
 def test_the_grammar_keeps_calls_whole(engine: LlamaCppEngine, form: Form) -> None:
     prompt = Prompt(tuple(engine.tokenize("Call: ")))
     # A small model that may plant a tree in a tree does so for ever.
-    kind = {**TREE.parameters, "properties": {"kind": TREE.parameters["properties"]["kind"]}}
-    made = grammar([Tool("plant", "", kind), Tool("wait", "", {"additionalProperties": False})], form, parallel=False)
+    whole = json.loads(TREE.parameters)
+    kind = {**whole, "properties": {"kind": whole["properties"]["kind"]}}
+    made = grammar([tool("plant", "", kind), tool("wait", "", {"additionalProperties": False})], form, parallel=False)
     generation, pieces = engine.generate(prompt, FormedSampling(max_tokens=80, temperature=0, grammar=made))
     words, calls = read(form, "".join(pieces))
     assert generation.finish_reason == "stop" and not words.strip()
@@ -166,7 +197,7 @@ def test_what_references_mean_stands_in_the_grammar_as_deep_as_it_is_useful() ->
 
 
 def test_without_a_call_words_are_free_and_from_its_mark_on_they_are_not(engine: LlamaCppEngine) -> None:
-    made = grammar([Tool("wait")], TAGGED, parallel=False)
+    made = grammar([tool("wait")], TAGGED, parallel=False)
     sampling = FormedSampling(max_tokens=60, temperature=0, grammar=made, triggers=triggers(TAGGED))
     free, pieces = engine.generate(Prompt(tuple(engine.tokenize("Once upon a time"))), sampling)
     assert "".join(pieces).strip() and "<tool_call>" not in free.text

@@ -25,7 +25,7 @@ def test_a_judgement_that_was_broken_off_ends_as_if_it_had_not_been(engine: Llam
     for _ in range(4):
         time.sleep(0.1)
         assert judge.is_alive()
-        engine._stop_judge.set()
+        engine._machine.stop_judge.set()
     judge.join()
     assert np.array_equal(found[0], plain)
 

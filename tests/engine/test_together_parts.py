@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,9 +14,10 @@ from hypothesis import strategies as st
 from claw_local.engine._fair import FairQueue
 from claw_local.engine._native import Adapters, NativeContext
 from claw_local.engine._pace import ALONE_S, FEWEST, STEP_S, Pace, share
-from claw_local.engine._seats import Seat, Seats, common
+from claw_local.engine._seats import Seat, Seats
 from claw_local.engine._threads import FixedThreads
 from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.engine.prefixes import common
 
 ROOM = 512
 
@@ -169,3 +172,37 @@ def test_a_lost_cache_leaves_everyone_seated(context: NativeContext) -> None:
     seats.forget()
     assert (seat.taken, seat.tokens, seats.free) == (True, [], ROOM)
     assert len(seats.take([*range(200, 240), 1, 2], ()).tokens) == 40
+
+
+@pytest.mark.slow
+def test_attention_in_one_kernel_is_quicker_where_several_replies_share_a_context(engine: LlamaCppEngine) -> None:
+    """Each token is compared with its own reply's cells only, not with those of all."""
+    replies, length = 4, 256
+    tokens = (engine.tokenize("Rain fell on the hills and the sea, and nobody minded. ") * 40)[:length]
+    made = {}
+    for fused in (True, False):
+        context = made[fused] = NativeContext(
+            engine._model,
+            context=replies * (length + 64),
+            batch=128,
+            threads=FixedThreads(1),
+            sequences=replies,
+            outputs=replies,
+            fused=fused,
+        )
+        for reply in range(replies):
+            for start in range(0, length, 128):
+                context.decode(tokens[start : start + 128], start, reply)
+    ratios = []
+    for step in range(16):  # In turns, so that whatever else the machine does slows both down.
+        took = {}
+        for fused, context in made.items():
+            began = time.perf_counter()
+            context.decode(
+                [tokens[step]] * replies, [length + step] * replies, list(range(replies)), list(range(replies))
+            )
+            took[fused] = time.perf_counter() - began
+        ratios.append(took[True] / took[False])
+    for context in made.values():
+        context.close()
+    assert statistics.median(ratios) < 1.0, ratios

@@ -11,7 +11,8 @@ from claw_local.engine.base import FormedSampling, Message, Prompt, Sampling
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.engine.prompts import PromptRenderer
 from claw_local.engine.template import CHATML, ChatTemplate
-from claw_local.engine.tool_prompts import CLOSE, OPEN, RESULT_CLOSE, ToolSpec, calling, rendered, told_in_words
+from claw_local.engine.tool_forms import CLOSE, OPEN, ToolSpec
+from claw_local.engine.tool_prompts import RESULT_CLOSE, calling, rendered, told_in_words
 
 READ = ToolSpec(
     "read",
@@ -106,7 +107,7 @@ def test_a_call_that_must_come_has_the_shape_of_one_tool(engine: LlamaCppEngine)
     prompt = rendered(engine, [Message("user", "What is in a.txt?")], [READ, LIST])
     for seed in range(3):
         generation, pieces = engine.generate(
-            prompt, calling(Sampling(max_tokens=120, temperature=1.0, seed=seed), [READ, LIST], must=True)
+            prompt, calling(engine, Sampling(max_tokens=120, temperature=1.0, seed=seed), [READ, LIST], must=True)
         )
         text = "".join(pieces)
         assert generation.finish_reason == "stop", text
@@ -118,7 +119,7 @@ def test_a_call_that_must_come_has_the_shape_of_one_tool(engine: LlamaCppEngine)
 def test_a_call_once_begun_is_held_to_its_shape_and_prose_is_free(engine: LlamaCppEngine) -> None:
     # The marks are common words here, so that the small model writes them by itself.
     begun = Message("user", f"Repeat exactly: {OPEN}")
-    shaped = calling(Sampling(max_tokens=90, temperature=0.0), [READ])
+    shaped = calling(engine, Sampling(max_tokens=90, temperature=0.0), [READ])
     assert isinstance(shaped, FormedSampling)
     _, pieces = engine.generate(engine.render([begun]), shaped)
     text = "".join(pieces)
@@ -130,7 +131,7 @@ def test_a_call_once_begun_is_held_to_its_shape_and_prose_is_free(engine: LlamaC
 
 
 @pytest.mark.parametrize("parameters", ['{"type": "object", "$ref": "#/nowhere"}', '{"type": "objekt"}', '{"not": {}}'])
-def test_parameters_no_grammar_can_be_made_of_may_be_any_object(parameters: str) -> None:
+def test_parameters_no_grammar_can_be_made_of_may_be_any_object(engine: LlamaCppEngine, parameters: str) -> None:
     odd = ToolSpec("odd", "", parameters)
-    shaped = calling(Sampling(), [READ, odd])
+    shaped = calling(engine, Sampling(), [READ, odd])
     assert isinstance(shaped, FormedSampling) and "odd" in shaped.grammar and "read" in shaped.grammar

@@ -367,6 +367,20 @@ def test_strange_shapes_do_no_harm(store: Store, history: History, tmp_path: Pat
     assert sorted(text for chat in store.chats.list() for _, text in shown(store, chat.id)) == ["also kept", "kept ?"]
 
 
+def test_our_own_json_without_keys_is_one_line_of_messages(store: Store, history: History, tmp_path: Path) -> None:
+    said = [{"role": role, "content": text} for role, text in (("user", "a"), ("assistant", "b"), ("user", "c"))]
+    chat = {
+        "origin": "notes",
+        "origin_id": "n1",
+        "messages": [*said, {"role": "assistant", "content": "d", "key": "k"}],
+    }
+    whole = {"format": "claw-local-chats", "version": 1, "chats": [chat]}
+    history.import_file(write(tmp_path / "x.json", whole))
+    assert [text for _, text in shown(store, 1)] == ["a", "b", "c", "d"]
+    history.import_file(write(tmp_path / "x.json", whole))
+    assert len(store.trees.messages(1)) == 4 and len(store.chats.list()) == 1, "again doubles nothing"
+
+
 def test_a_zip_bomb_is_refused(history: History, tmp_path: Path) -> None:
     file = tmp_path / "bomb.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from claw_local.server import guard
+from claw_local.server import guard, protocol
 from claw_local.server.guard import Door
 from claw_local.server.keys import make
 
 from .conftest import Served
 
-CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
+CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
 
 
 def post(served: Served, *, body: Any = CHAT, **headers: str) -> httpx2.Response:
@@ -113,6 +113,84 @@ def test_a_body_that_does_not_come_is_not_waited_for(served: Served, monkeypatch
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 50\r\n\r\n{{"
         line.sendall(head.encode())
         assert line.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_headers_that_do_not_come_are_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", 0.3)
+    address = urlsplit(served.url)
+    where = (address.hostname or "", address.port or 0)
+
+    def dripping(line: socket.socket, *, first: bytes = b"") -> bytes:
+        """What comes back while a request's head is sent byte after byte."""
+        line.sendall(first)
+        came = b""
+        for letter in b"GET /healthz HTTP/1.1\r\nX-Slow: " + b"x" * 40:
+            try:
+                line.sendall(bytes([letter]))
+                line.settimeout(0.05)
+                came += (got := line.recv(4096))
+                if not got:
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        return came
+
+    with socket.create_connection(where, timeout=10) as silent:
+        silent.settimeout(5)
+        assert silent.recv(100).startswith(b"HTTP/1.1 408") and silent.recv(100) == b""
+    with socket.create_connection(where, timeout=10) as line:
+        assert dripping(line).startswith(b"HTTP/1.1 408")
+    with socket.create_connection(where, timeout=10) as line:
+        whole = f"GET /healthz HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode()
+        came = dripping(line, first=whole)
+        assert came.startswith(b"HTTP/1.1 200") and b"HTTP/1.1 408" in came, "also in what comes second on a line"
+    asking = {**CHAT, "max_tokens": 60}
+    assert post(served, body=asking).status_code == 200, "an answer may take longer than that"
+
+
+DEEP_PLACES = {
+    "/v1/chat/completions": [
+        {**CHAT, "tools": [{"type": "function", "function": {"name": "a", "parameters": "DEEP"}}]},
+        {**CHAT, "response_format": {"type": "json_schema", "json_schema": {"schema": "DEEP"}}},
+        {**CHAT, "unknown": "DEEP"},
+    ],
+    "/v1/messages": [
+        {**CHAT, "model": "claw-local", "tools": [{"name": "a", "input_schema": "DEEP"}]},
+        {
+            "model": "claw-local",
+            "max_tokens": 2,
+            "messages": [
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "a", "input": "DEEP"}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "done"}]},
+            ],
+        },
+    ],
+    "/api/chat": [
+        {"model": "claw-local", "messages": CHAT["messages"], "format": "DEEP", "options": {"num_predict": 2}},
+        {
+            "model": "claw-local",
+            "messages": [
+                *CHAT["messages"],
+                {"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": "DEEP"}}]},
+                {"role": "tool", "content": "done"},
+            ],
+            "options": {"num_predict": 2},
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("path", DEEP_PLACES)
+def test_however_deep_a_body_is_it_is_answered_or_refused(served: Served, path: str) -> None:
+    for body in DEEP_PLACES[path]:
+        for depth in (50, 300, 900, 990, 2000, 20_000):
+            sent = json.dumps(body).replace('"DEEP"', '{"a":' * depth + "{}" + "}" * depth)
+            headers = {"content-type": "application/json"}
+            answered = httpx2.post(f"{served.url}{path}", content=sent.encode(), headers=headers, timeout=60)
+            assert answered.status_code in (200, 400), (body, depth, answered.text[:300])
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import httpx2
 import psutil
+
+from benchmarks.enduring import ask, bodies
 
 from .conftest import Served
 
@@ -28,3 +32,9 @@ def test_many_requests_leave_memory_where_it_was(served: Served) -> None:
         grown_mb = (process.memory_info().rss - before) / 1e6
     assert grown_mb < MOST_MB
     assert served.assistant.chats() == []
+
+
+def test_every_way_in_which_memory_is_measured_is_answered_as_expected(served: Served) -> None:
+    with httpx2.Client(base_url=served.url, timeout=60) as client:
+        found = [ask(client, number, *request) for number, request in enumerate(islice(bodies(), 12))]
+    assert set(found) == {"as expected", "left"} and len(found) == 12

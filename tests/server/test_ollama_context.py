@@ -17,9 +17,12 @@ CHATML = (
 )
 MISTRAL = (
     "{{ bos_token }}{% for m in messages %}{% if m['role'] == 'user' %}{{ '[INST] ' + m['content'] + ' [/INST]' }}"
+    "{% elif m['role'] == 'system' %}{{ raise_exception('no system prompt here') }}"
     "{% else %}{{ m['content'] + eos_token }}{% endif %}{% endfor %}"
 )
 FORGETFUL = "{{ messages[-1]['content'] }}"
+SYSTEM = "<|im_end|>\n<|im_start|>system\nBe brief.<|im_end|>\n"
+USER = "<|im_start|>user\nAnd then?<|im_end|>\n<|im_start|>assistant\n"
 END = 2
 
 
@@ -39,9 +42,9 @@ async def gone_on(template: str, context: Sequence[int]) -> Asked:
 @pytest.mark.parametrize(
     ("template", "context", "kept", "text"),
     [
-        (CHATML, (7, 8, END), (7, 8), "<|im_end|>\n<|im_start|>user\nAnd then?<|im_end|>\n<|im_start|>assistant\n"),
-        (CHATML, (7, 8), (7, 8), "<|im_end|>\n<|im_start|>user\nAnd then?<|im_end|>\n<|im_start|>assistant\n"),
-        (MISTRAL, (7, 8, END), (7, 8, END), "[INST] And then? [/INST]"),
+        (CHATML, (7, 8, END), (7, 8), SYSTEM + USER),
+        (CHATML, (7, 8), (7, 8), SYSTEM + USER),
+        (MISTRAL, (7, 8, END), (7, 8, END), "[INST] Be brief.\n\nAnd then? [/INST]"),
     ],
 )
 async def test_the_end_of_the_answer_stands_once(template: str, context: Any, kept: Any, text: str) -> None:

@@ -151,6 +151,19 @@ def test_without_learning_nothing_is_kept_but_that_somebody_was_there(learner: A
     assert datetime.now(UTC) - seen < timedelta(minutes=1)
 
 
+def test_a_key_teaches_once_its_owner_says_so(learner: Assistant) -> None:
+    _, secret = make(learner.store, "laptop", learn=False)
+    with serving(learner, Door(key_needed=True, learn=True)) as served, client_of(served, secret) as client:
+        ask(client, [], "Name a fruit.")
+        assert learner.chats() == [], "what comes without a key may, and this one may not"
+        learner.store.keys.set_learn("laptop", True)
+        ask(client, [], "Name a fruit.")
+        assert len(learner.chats()) == 1
+        learner.store.keys.set_learn("laptop", False)
+        ask(client, [], "Name a bird.")
+    assert len(learner.chats()) == 1
+
+
 def test_feedback_is_for_ones_own_messages(learner: Assistant) -> None:
     _, mine = make(learner.store, "mine", learn=True)
     _, other = make(learner.store, "other", learn=True)

@@ -209,6 +209,68 @@ print(next(iter(_AT_WORK)).pid)
         time.sleep(0.05)
 
 
+LEFT_BEHIND = """
+import os, sys, time
+if os.fork() == 0:  # Its parent ends at once, so that it is nobody's child; and it leaves group and session.
+    os.setsid()
+    if os.fork() == 0:
+        os.environ.clear()
+        os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(MARK)"])
+    os._exit(0)
+os.wait()
+print("left one behind", flush=True)
+time.sleep(AFTER)
+"""
+
+
+def living(mark: str) -> list[int]:
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        words, status = process.info["cmdline"] or [], process.info["status"]
+        if f"import time; time.sleep({mark})" in words and status != psutil.STATUS_ZOMBIE:
+            found.append(process.pid)
+    return found
+
+
+def gone(mark: str) -> bool:
+    until = time.monotonic() + 5
+    while living(mark) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not living(mark)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a subreaper")
+@pytest.mark.parametrize("after", ["0", "60"])
+def test_what_leaves_the_session_of_a_command_ends_with_it_too(tried: Tried, root: Path, after: str) -> None:
+    mark = f"{600 + os.getpid() % 300}.{after}"
+    (root / "leave.py").write_text(LEFT_BEHIND.replace("MARK", mark).replace("AFTER", after))
+    object.__setattr__(tried.box._by_name["run"], "timeout_s", 2.0)
+    assert tried("run", command=f'"{PYTHON}" leave.py').text.startswith("left one behind")
+    assert gone(mark)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a subreaper")
+def test_a_command_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    mark = f"{900 + os.getpid() % 90}.5"
+    (tmp_path / "leave.py").write_text(LEFT_BEHIND.replace("MARK", mark).replace("AFTER", "60"))
+    program = f"""
+from pathlib import Path
+from claw_local.tools.folder import Folder
+from claw_local.tools.running import Running
+from claw_local.tools.base import Call
+made = Running(Folder(Path({str(tmp_path)!r}))).prepare(Call("run", {{"command": {PYTHON + " leave.py"!r}}}))
+made.perform(None)
+"""
+    waits = subprocess.Popen([PYTHON, "-c", program], cwd=ROOT)
+    until = time.monotonic() + 20
+    while not living(mark):
+        assert time.monotonic() < until, "it did not begin"
+        time.sleep(0.05)
+    waits.kill()
+    waits.wait()
+    assert gone(mark)
+
+
 def test_output_without_end_keeps_its_beginning_and_its_end(tried: Tried) -> None:
     program = "import sys; sys.stdout.write('BEGIN' + 'x' * 3000000 + 'END')"
     text = tried("run", command=f'"{PYTHON}" -c "{program}"').text

@@ -24,16 +24,51 @@ NO_SPACE = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 def main() -> int:
     """Run, and leave the outcome in the store. Exit status: 0 done, 1 failed, 3 stopped, 4 left to go on later."""
     parser = argparse.ArgumentParser(prog="claw_trainer", description=__doc__)
-    parser.add_argument("--run", type=int, required=True, help="id of the run in the store")
-    parser.add_argument("--request", type=Path, required=True, help="JSON file with the model and the settings")
+    parser.add_argument("--run", type=int, help="id of the run in the store")
+    parser.add_argument("--request", type=Path, help="JSON file with the model and the settings")
     parser.add_argument("--judge", action="store_true", help="improve the judge instead of the assistant")
+    parser.add_argument("--join", type=Path, metavar="MODEL", help="help the run of another machine, with this file")
     options = parser.parse_args()
+    if options.join is None and (options.run is None or options.request is None):
+        parser.error("--run and --request are needed, or --join")
     os.environ["HF_HUB_OFFLINE"] = "1"  # Nothing a library does may reach for the network.
 
     from .manners import be_modest
 
     be_modest()
+    if options.join is not None or int(os.environ.get("RANK") or 0) > 0:
+        return _follow(options.join)
+    if shared := int(os.environ.get("WORLD_SIZE") or 1) > 1:
+        from .ranks import ranks
 
+        ranks()  # The others wait for it.
+    try:
+        return _run(options)
+    finally:
+        if shared:
+            ranks().end()
+
+
+def _follow(model: Path | None) -> int:
+    """Be one of several processes of a run, but not the first."""
+    from claw_local.errors import ClawError
+
+    from .following import follow
+    from .ranks import ranks
+
+    try:
+        follow(ranks(), model)
+        ranks().end()
+        return DONE
+    except ClawError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except RuntimeError as error:  # The line to the first process broke.
+        print(f"The first process of the run is gone: {error}", file=sys.stderr)
+        return LEFT
+
+
+def _run(options: argparse.Namespace) -> int:
     from claw_local.errors import ClawError
     from claw_local.paths import locate
     from claw_local.store import Store

@@ -120,30 +120,41 @@ def restore(folder: Path, state: State, trainer: Trainer) -> None:
     except (OSError, SafetensorError) as error:
         raise DamagedCheckpoint(f"{file.name} cannot be read ({error})") from error
     try:
-        parameters = dict(_trained(trainer))
-        with torch.no_grad():
-            for name, parameter in parameters.items():
-                parameter.copy_(kept[f"lora.{name}"])
-        moments = trainer.optimiser.state_dict()
-        moments["state"] = {
-            number: {part: kept[f"optimiser.{number}.{part}"] for part in ("step", "exp_avg", "exp_avg_sq")}
-            for number in range(len(parameters))
-            if f"optimiser.{number}.step" in kept
-        }
-        trainer.optimiser.load_state_dict(moments)
+        put_weights(trainer, kept)
         trainer.references.restore(dict(_references(kept)))
     except (KeyError, RuntimeError, ValueError) as error:
         raise DamagedCheckpoint(f"{file.name} does not fit ({error})") from error
 
 
-def tensors_of(trainer: Trainer) -> dict[str, torch.Tensor]:
-    """All tensors that a trainer needs to go on, by name."""
+def put_weights(trainer: Trainer, kept: dict[str, torch.Tensor]) -> None:
+    """Give a trainer what `weights_of` found. Raises KeyError, RuntimeError, ValueError: it does not fit."""
+    parameters = dict(_trained(trainer))
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(kept[f"lora.{name}"])
+    moments = trainer.optimiser.state_dict()
+    moments["state"] = {
+        number: {part: kept[f"optimiser.{number}.{part}"] for part in ("step", "exp_avg", "exp_avg_sq")}
+        for number in range(len(parameters))
+        if f"optimiser.{number}.step" in kept
+    }
+    trainer.optimiser.load_state_dict(moments)
+
+
+def weights_of(trainer: Trainer) -> dict[str, torch.Tensor]:
+    """The LoRA and the optimiser's moments, by name."""
     found: dict[str, torch.Tensor] = {}
     for name, parameter in _trained(trainer):
         found[f"lora.{name}"] = parameter
     for number, moments in trainer.optimiser.state_dict()["state"].items():
         for part, values in moments.items():
             found[f"optimiser.{number}.{part}"] = values
+    return {name: values.detach().cpu().contiguous().clone() for name, values in found.items()}
+
+
+def tensors_of(trainer: Trainer) -> dict[str, torch.Tensor]:
+    """All tensors that a trainer needs to go on, by name."""
+    found = weights_of(trainer)
     for number, ((prompt, teacher_prompt, response), reference) in enumerate(trainer.references.kept()):
         at = f"reference.{number:05d}"
         ids = {"prompt": prompt, "teacher_prompt": teacher_prompt, "response": response}

@@ -18,7 +18,9 @@ from claw_local.errors import LearnError
 from . import losses
 from .batches import Sample, pack, split_by_tokens
 from .policy import CHUNK_ROWS, Policy
-from .references import Reference, References
+from .ranks import Alone, Ranks
+from .references import References
+from .rows import Rows, gather_rows
 
 Method = Literal["combined", "opd", "opd-token", "binary-rl"]
 
@@ -51,70 +53,6 @@ class Objective:
     def share(self, sample: Sample) -> float:
         """How much of a whole step a sample is worth."""
         return self.opd_only if sample.score is None and sample.teacher_prompt_ids is not None else 1.0
-
-
-@dataclass(frozen=True)
-class Rows:
-    """All that the loss of R response tokens needs, beside the policy's logits.
-
-    Attributes:
-        targets: [R] the tokens.
-        weights: [R] each token's share of the batch's loss.
-        advantages: [R] of Binary RL; 0 where `scored` is false.
-        scored, sampled, taught: [R] bool: the sample has a score; its behaviour log-probabilities; a teacher.
-        behaviour, base, teacher: [R] log-probabilities; 0 where not known.
-        topk_ids, topk: [R, K] the teacher's likeliest tokens; 0 where not known.
-    """
-
-    targets: torch.Tensor
-    weights: torch.Tensor
-    advantages: torch.Tensor
-    scored: torch.Tensor
-    sampled: torch.Tensor
-    taught: torch.Tensor
-    behaviour: torch.Tensor
-    base: torch.Tensor
-    teacher: torch.Tensor
-    topk_ids: torch.Tensor
-    topk: torch.Tensor
-
-    def part(self, start: int, stop: int) -> Rows:
-        return Rows(**{entry.name: getattr(self, entry.name)[start:stop] for entry in fields(self)})
-
-
-def gather_rows(samples: Sequence[Sample], references: Sequence[Reference], weights: torch.Tensor) -> Rows:
-    """Lay the samples' tokens end to end, in the order in which `pack` lays them.
-
-    Args:
-        samples, references: [B]
-        weights: [R]
-    """
-    lengths = [len(sample.response_ids) for sample in samples]
-    counts = torch.tensor(lengths)
-    k = max((r.topk.shape[1] for r in references if r.topk is not None), default=1)
-
-    def spread(flags: list[bool]) -> torch.Tensor:
-        return torch.tensor(flags).repeat_interleave(counts)
-
-    return Rows(
-        targets=torch.tensor([token for sample in samples for token in sample.response_ids]),
-        weights=weights,
-        advantages=losses.binary_rl_advantages([sample.score or 0.0 for sample in samples], lengths),
-        scored=spread([sample.score is not None for sample in samples]),
-        sampled=spread([sample.behaviour_logprobs is not None for sample in samples]),
-        taught=spread([reference.teacher is not None for reference in references]),
-        behaviour=torch.cat(
-            [torch.tensor(s.behaviour_logprobs or [0.0] * n) for s, n in zip(samples, lengths, strict=True)]
-        ),
-        base=torch.cat([reference.base for reference in references]),
-        teacher=torch.cat([_or_zeros(r.teacher, n) for r, n in zip(references, lengths, strict=True)]),
-        topk_ids=torch.cat([_or_zeros(r.topk_ids, n, k).long() for r, n in zip(references, lengths, strict=True)]),
-        topk=torch.cat([_or_zeros(r.topk, n, k) for r, n in zip(references, lengths, strict=True)]),
-    )
-
-
-def _or_zeros(values: torch.Tensor | None, *shape: int) -> torch.Tensor:
-    return torch.zeros(shape) if values is None else values
 
 
 @dataclass
@@ -209,6 +147,7 @@ class Trainer:
         max_grad_norm: float = 1.0,
         max_norm: float = float("inf"),
         micro_tokens: int = 512,
+        ranks: Ranks | None = None,
     ) -> None:
         """Begin with a fresh optimiser.
 
@@ -217,7 +156,9 @@ class Trainer:
             max_grad_norm: the gradient is scaled down to this norm.
             max_norm: so is the adapter's whole update, after each step.
             micro_tokens: tokens whose activations are held at once.
+            ranks: the processes that share each step's work; all of them take every step, on the same samples.
         """
+        self.ranks = ranks or Alone()
         self.policy = policy
         self.objective = objective
         self.max_grad_norm = max_grad_norm
@@ -246,7 +187,8 @@ class Trainer:
             of the learning rate), reward (mean score), samples, tokens (of responses), seconds.
 
         Raises:
-            LearnError: no samples, or something was not finite, and then the weights are as the last update left them.
+            LearnError: no samples, another process failed, or something was not finite, and then the weights are as the
+                last update left them.
         """
         if not samples:
             raise LearnError(
@@ -254,34 +196,37 @@ class Trainer:
             )
         began = time.perf_counter()
         order = sorted(samples, key=lambda sample: sample.tokens)
-        groups = [
-            [order[index] for index in group]
-            for group in split_by_tokens([sample.tokens for sample in order], self.micro_tokens)
-        ]
+        sizes = [sample.tokens for sample in order]
+        most = min(self.micro_tokens, -(-sum(sizes) // self.ranks.count))  # Something for every process.
+        groups = [[order[index] for index in group] for group in split_by_tokens(sizes, most)]
         worth = [sample.weight * self.objective.share(sample) for sample in order]
         rate = sum(worth) / (sum(sample.weight for sample in order) or 1.0)
         weights = losses.token_weights([len(sample.response_ids) for sample in order], worth)  # [R]
         shares = torch.split(weights, [sum(len(sample.response_ids) for sample in group) for group in groups])
-        parts = len(groups) * (epochs + 1)
+        mine = self.ranks.share(list(zip(groups, shares, strict=True)))
+        parts = max(1, len(mine) * (epochs + 1))
 
         def report(done: int) -> None:
             if on_progress is not None:
                 on_progress(done / parts)
 
         rows: list[Rows] = []
-        for group, share in zip(groups, shares, strict=True):
-            rows.append(gather_rows(group, self.references.of(group), share))
-            report(len(rows))
-        old: list[torch.Tensor | None] = [None] * len(groups)
+        with self.ranks.in_step():
+            for group, share in mine:
+                rows.append(gather_rows(group, self.references.of(group), share))
+                report(len(rows))
+        old: list[torch.Tensor | None] = [None] * len(mine)
         sums, grad_norm, norm = Sums(), 0.0, 0.0
         for epoch in range(epochs):
             sums = Sums()
             self.optimiser.zero_grad(set_to_none=True)
-            for index, group in enumerate(groups):
-                logprobs = self._backward(group, rows[index], old[index], sums)
-                if epoch == 0:
-                    old[index] = logprobs
-                report(len(groups) * (epoch + 1) + index + 1)
+            with self.ranks.in_step():
+                for index, (group, _) in enumerate(mine):
+                    logprobs = self._backward(group, rows[index], old[index], sums)
+                    if epoch == 0:
+                        old[index] = logprobs
+                    report(len(mine) * (epoch + 1) + index + 1)
+            self._add_up_gradients()
             gradient = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             losses.require_finite("the gradient", gradient)
             grad_norm = float(gradient)
@@ -290,6 +235,7 @@ class Trainer:
                 settings["lr"] = self.learning_rate * rate
             self.optimiser.step()
             norm = self.policy.bound(self.max_norm)
+        sums = Sums(self.ranks.add_up_sums(sums.total), self.ranks.add_up_sums(sums.weight))
         self.optimiser.zero_grad(set_to_none=True)
         scores = [sample.score for sample in order if sample.score is not None]
         return {
@@ -309,6 +255,15 @@ class Trainer:
             "tokens": float(weights.shape[0]),
             "seconds": time.perf_counter() - began,
         }
+
+    def _add_up_gradients(self) -> None:
+        """Each process has those of its micro-batches; the batch's loss is the sum over all."""
+        if self.ranks.count > 1:
+            parameters = self.policy.parameters()
+            for parameter in parameters:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+            self.ranks.add_up([parameter.grad for parameter in parameters if parameter.grad is not None])
 
     def _backward(self, group: Sequence[Sample], rows: Rows, old: torch.Tensor | None, sums: Sums) -> torch.Tensor:
         """Add a micro-batch's gradient to the LoRA's.

@@ -27,12 +27,11 @@ from claw_local.store import AdapterRecord
 from . import checkpoint
 from .checkpoint import DamagedCheckpoint, State
 from .economy import Economy, Sizes, give_back, in_words, is_out_of_memory
+from .following import Begin, begin, build, read_parent
 from .plan import Plan
-from .policy import Policy
+from .ranks import ranks
 from .rewards import Rewards
 from .rollouts import Practice, balanced, stored_samples
-from .step import Objective, Trainer
-from .weights import load_base
 
 Report = Callable[[str, float, str], None]
 
@@ -102,8 +101,15 @@ def _steps(course: Course, state: State) -> State:
     if state.phase == "gate" and not state.step:
         raise DamagedCheckpoint("it is at the gate without a step")
     report("loading", 0.05, _("the trainer"))
-    trainer = _trainer(course)
+    group, info = ranks(), course.engine.info
+    parent = Path(course.parent.peft_dir) if course.parent else None
+    trainer = build(info.path, learning, course.economy, parent, group)
     checkpoint.restore(course.kept, state, trainer)
+    begin(
+        group,
+        trainer,
+        Begin(info.path, info.sha256, learning, course.plan.threads, read_parent(parent), course.economy.level),
+    )
     tasks = [*course.plan.train, *course.variants]
     practice = Practice(tasks, course.rewards, fresh_sampling(course.settings), seed=learning.seed)
     replay = np.random.default_rng(learning.seed + 1)
@@ -146,6 +152,7 @@ def _steps(course: Course, state: State) -> State:
             report("training", begun + of * part, said)
 
         report("training", begun, words)
+        group.tell(state.samples)
         metrics = trainer.step(state.samples, on_progress=done)
         state.seen += len(state.samples)
         state.history.append({**metrics, **({"score": practice.scores[-1]} if practice.scores else {})})
@@ -155,43 +162,6 @@ def _steps(course: Course, state: State) -> State:
         current = _export(trainer.policy, course)
         keep(whole=True)
     return state
-
-
-def _trainer(course: Course) -> Trainer:
-    """A fresh trainer on the base, saving memory as hard as it must."""
-    learning, economy = course.settings.learning, course.economy
-    policy = Policy(
-        load_base(
-            course.engine.info.path,
-            precision="bf16" if learning.precision == "bf16" else "fp32",
-            hold=economy.hold,
-        ),
-        rank=learning.rank,
-        alpha=learning.alpha,
-        seed=learning.seed,
-        parent=Path(course.parent.peft_dir) if course.parent else None,
-    )
-    policy.packed_tokens, policy.chunk_rows = economy.packed_tokens, economy.chunk_rows
-    if economy.recomputes:
-        policy.checkpoint_gradients()
-    objective = Objective(
-        method=learning.method,
-        top_k=learning.top_k,
-        w_rl=learning.w_rl,
-        w_opd=learning.w_opd,
-        clip_low=learning.clip_low,
-        clip_high=learning.clip_high,
-        kl_base=learning.kl_base,
-        importance_cap=learning.importance_cap,
-        opd_only=learning.opd_only,
-    )
-    return Trainer(
-        policy,
-        objective,
-        learning_rate=learning.learning_rate,
-        max_norm=learning.max_norm,
-        micro_tokens=economy.micro_tokens,
-    )
 
 
 def _export(policy: Any, course: Course) -> Path:

@@ -10,7 +10,8 @@ objects with
                         state, model, adapter (0: none), finish_reason, sampling, created_at, and signals, a list of
                         objects with source, score (-1, 0, 1) and hint
 
-Readers must ignore names they do not know. Token ids and log-probabilities are not in it: what was said can be carried
+Readers must ignore names they do not know. A message without `key` is known by its place; one without
+`parent` follows the one before it. Token ids and log-probabilities are not in it: what was said can be carried
 to another machine, what a model is trained on stays where it was written.
 """
 
@@ -89,7 +90,7 @@ def is_chat(item: dict[str, Any]) -> bool:
 
 def chat(item: dict[str, Any], skips: Skips, store_name: str) -> GivenChat:
     """One chat as it was exported; `store_name`: of the store it is read into."""
-    said = [_said(message) for message in entries(item["messages"])]
+    said = [_said(message) for message in _linked(entries(item["messages"]), key_of(item.get("origin_id")))]
     skips.add(BROKEN, len(item["messages"]) - len(said) + sum(not entry.role for entry in said))
     begun = moment(item.get("created_at"))
     messages, head = grow(said, key_of(item.get("head")) or None, begun)
@@ -112,6 +113,16 @@ def chat(item: dict[str, Any], skips: Skips, store_name: str) -> GivenChat:
         sampling=_sampling(item),
         chat_id=int(number) if mine else 0,
     )
+
+
+def _linked(messages: list[dict[str, Any]], origin_id: str) -> list[dict[str, Any]]:
+    """Messages without a key, as other programs may write them, get one by their place, so that none takes another's
+    and the same file again doubles nothing. Where nothing is said of a parent, each follows the one before it."""
+    linked: list[dict[str, Any]] = []
+    for place, message in enumerate(messages):
+        key = key_of(message.get("key")) or f"{origin_id}#{place}"
+        linked.append({"parent": linked[-1]["key"] if linked else None, **message, "key": key})
+    return linked
 
 
 def _said(message: dict[str, Any]) -> Said:

@@ -1,15 +1,26 @@
-"""Calls read out of what a model writes, as it comes: words go on, calls are kept whole. It must never run one."""
+"""Calls read out of what a model writes: as it comes (`CallReader`), where words go on and calls are kept whole, or out
+of what stands between two marks (`read_calls`), in whatever form its template taught it. It must never run one.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from typing import Any, Literal
 
-from .calling import Form
+from .tool_forms import Form
 
 LONGEST = 100_000
 """Characters after which what began like a call is taken for words."""
 _JSON = json.JSONDecoder()
+_LENIENT = json.JSONDecoder(strict=False)
+_MISTRAL_NAMED = re.compile(r"([\w.-]+)\s*(?:\[ARGS\])?\s*(\{.*)", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([^>\s]+)\s*>(.*?)(?:</function>|\Z)", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>\s]+)\s*>\n?(.*?)\n?(?:</parameter>|(?=<parameter=)|\Z)", re.DOTALL)
+
+Called = tuple[str, Any]
+"""A call as it was written: its name, "" if it has none, and its arguments, which should be an object."""
 
 
 class CallReader:
@@ -31,8 +42,8 @@ class CallReader:
     def push(self, text: str) -> str:
         """The words that are certain now."""
         self._held += text
-        # Nothing ends a JSON value but one of these: until it comes, a long call is not read again and again.
-        if self._state == "call" and not any(mark in text for mark in "]}") and len(self._held) <= LONGEST:
+        # Nothing ends a call but one of these: until it comes, a long one is not read again and again.
+        if self._state == "call" and not any(mark in text for mark in "]}>") and len(self._held) <= LONGEST:
             return ""
         return self._read(last=False)
 
@@ -78,17 +89,27 @@ class CallReader:
         try:
             value, end = _JSON.raw_decode(text)
         except (ValueError, RecursionError):
-            if len(text) <= LONGEST and (not text or text[0] in "{["):
-                return None
-            return self._no_call(len(self._held))
+            return self._other_call(text, last)
         try:
             found = _calls(value)
         except RecursionError:  # Brackets without end: no call looks like that.
             found = None
         if found is None:
             return self._no_call(len(self._held) - len(text) + end)
-        self.calls += found
-        self._held, self._state, self._fresh = text[end:], "after", True
+        return self._found(found, text[end:])
+
+    def _other_call(self, text: str, last: bool) -> str | None:
+        """A call that is no whole JSON, read once its closing mark is there."""
+        end = text.find(self._closes) if self._closes else -1
+        if end >= 0 and (found := _whole(read_calls(text[:end]))):
+            return self._found(found, text[end:])
+        if end < 0 and len(text) <= LONGEST and (self._closes or not text or text[0] in "{["):
+            return None
+        return self._no_call(len(self._held) if end < 0 else len(self._held) - len(text) + end)
+
+    def _found(self, calls: list[tuple[str, str]], rest: str) -> str:
+        self.calls += calls
+        self._held, self._state, self._fresh = rest, "after", True
         return ""
 
     def _after(self, last: bool) -> str | None:
@@ -113,8 +134,77 @@ class CallReader:
         return words
 
 
+def read_calls(body: str) -> list[Called]:
+    """The calls that stand between two marks, as well as they can be read; none if that is not at all."""
+    body = body.strip()
+    if functions := _FUNCTION.findall(body):
+        return [(name, {key: _value(text) for key, text in _PARAMETER.findall(inner)}) for name, inner in functions]
+    if found := objects(body):
+        return [called(one) for one in found]
+    named = _MISTRAL_NAMED.match(body)
+    if named and (arguments := objects(named[2])):
+        return [(named[1], arguments[0])]
+    return []
+
+
+def called(said: dict[str, Any]) -> Called:
+    """The call in a JSON object; arguments are {} where it names none, and read where they are JSON in a text."""
+    inner = said.get("function")
+    said = inner if isinstance(inner, dict) else said
+    name, arguments = said.get("name", inner), said.get("arguments", said.get("parameters", {}))
+    if isinstance(arguments, str):
+        found = objects(arguments)
+        arguments = found[0] if found else None
+    return (name.strip()[:200] if isinstance(name, str) else "", arguments)
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    """The JSON objects a text consists of: one, an array of them, or one after the other. Empty if it is no such."""
+    text = text.strip()
+    found: list[dict[str, Any]] = []
+    try:
+        while text:
+            value, end = _LENIENT.raw_decode(text)
+            found += value if isinstance(value, list) else [value]
+            text = text[end:].lstrip(" \t\r\n,;")
+    except (ValueError, RecursionError):
+        if not found:
+            mended = _mended(text)
+            found = mended if isinstance(mended, list) else [mended]
+    return found if found and all(isinstance(one, dict) for one in found) else []
+
+
+def _mended(text: str) -> Any:
+    """What small models make of JSON: trailing commas, Python's quotes, a brace forgotten at the end."""
+    for tried in (re.sub(r",\s*([}\]])", r"\1", text), text + "}", text + "}}"):
+        try:
+            return json.loads(tried, strict=False)
+        except (ValueError, RecursionError):
+            pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _value(text: str) -> Any:
+    """A parameter of the XML form: JSON where it is a number, a list or the like, else the text as it stands."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, str) else value
+
+
+def _whole(calls: list[Called]) -> list[tuple[str, str]]:
+    """Calls with their arguments as JSON; none if one of them is not whole."""
+    if not all(name and isinstance(arguments, dict) for name, arguments in calls):
+        return []
+    return [(name, json.dumps(arguments, ensure_ascii=False, default=str)) for name, arguments in calls]
+
+
 def _calls(value: Any) -> list[tuple[str, str]] | None:
-    """The calls in a JSON value; None if it is none."""
+    """The calls in a JSON value; None if it is none. Arguments that are a text stay as they are."""
     if isinstance(value, list):
         found = [call for part in value for call in _calls(part) or [("", "")]]
         return found if found and all(name for name, _ in found) else None
