@@ -34,7 +34,7 @@ class _Product(torch.autograd.Function):
         return found
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
         total = gradient.new_zeros(gradient.shape[0], ctx.kind.row_values(ctx.stored.shape[1]))  # [n, in]
         for start, stop in _chunks(ctx.stored, ctx.kind):
             total.addmm_(gradient[:, start:stop], dequantise(ctx.stored[start:stop], ctx.kind).to(gradient.dtype))

@@ -24,7 +24,7 @@ class _Through(torch.autograd.Function):
         return values.half().to(values.dtype)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
         return gradient
 
 

@@ -16,6 +16,8 @@ from .ask import Confirm
 from .forgotten import see_forgotten
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from claw_local.forgetting import Plan, Receipt, Request
 
     from ..app import ClawApp
@@ -160,7 +162,7 @@ def what_went(receipt: Receipt) -> str:
 
 
 def _counted(counts: dict[str, int]) -> str:
-    named = {
+    named: dict[str, Callable[[int], str]] = {
         "chats": lambda number: ngettext("{number} chat", "{number} chats", number),
         "messages": lambda number: ngettext("{number} message", "{number} messages", number),
         "hints": lambda number: ngettext("{number} hint", "{number} hints", number),
