@@ -14,11 +14,15 @@ class NoAnswer(Exception):
     """The program is not there, failed, or took too long; the message says which."""
 
 
+class NotThere(NoAnswer):
+    """There is no such program."""
+
+
 def ask(program: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
-    """What a program prints. Raises NoAnswer."""
+    """What a program prints. Raises NoAnswer, and NotThere among these."""
     found = shutil.which(program)
     if found is None:
-        raise NoAnswer(_("{program} is not there", program=program))
+        raise NotThere(_("{program} is not there", program=program))
     try:
         done = subprocess.run(
             [found, *arguments],

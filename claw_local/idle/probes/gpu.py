@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from ...language import _
-from .commands import NoAnswer, ask
+from ...language import N_, _
+from .commands import NoAnswer, NotThere, ask
 from .reading import Reading, unknown
 
-ABSENT = "no NVIDIA GPU here"
+ABSENT = N_("no NVIDIA GPU here")
 
 
 def busiest(program: str = "nvidia-smi") -> Reading[float]:
     """Share of the busiest GPU's time in use, 0 to 1; unknown without a GPU. Source: nvidia-smi."""
     try:
         text = ask(program, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits")
+    except NotThere:
+        return unknown(_(ABSENT))
     except NoAnswer as error:
-        return unknown(ABSENT if "not there" in str(error) else str(error))
+        return unknown(str(error))
     shares = []
     for line in text.splitlines():
         try:
