@@ -95,6 +95,8 @@ class Assistant(Comparing, Reasons, Titles):
         """Stop the judge and MCP servers, free the model, close the store. Turns not judged yet stay waiting."""
         self._judge.close()
         self.tools.close()
+        if self._handing is not None:
+            self._handing.close()
         self._engines.close()
         self.store.close()
 

@@ -211,9 +211,13 @@ class LearningSettings(Section):
     """Processes of this machine that share each step of a run, under `accelerate launch`."""
     accelerate: str = ""
     """Settings file of `accelerate config` to launch a run with, for several GPUs or machines. Empty: none."""
+    device: str = Field("auto", pattern=r"^(auto|cpu|cuda|cuda:[0-9]{1,2})$")
+    """What a run computes on: auto, cpu, cuda, or cuda:N for the N-th NVIDIA GPU. auto: an NVIDIA GPU where torch was
+    built for it and enough of its memory is free, else the processor."""
     memory_gib: float = Field(0.0, ge=0.0)
-    """Most memory a run may hold, in GiB; 0 means three quarters of what is free when it starts. With less it computes
-    in smaller pieces, then more than once, then with base weights as in the file, then in four bits, then gives up."""
+    """Most memory a run may hold, in GiB (a GPU's, where it computes on one); 0 means three quarters of what is free
+    when it starts. With less it computes in smaller pieces, then more than once, then with base weights as in the file,
+    then in four bits, then gives up."""
     precision: Literal["auto", "bf16", "as-in-file", "nf4"] = "auto"
     """How the base's weights are held while a run trains. `auto`: as 32-bit numbers where they fit, else as in the
     file, else in four bits. The others: 16-bit numbers, as in the file, or four bits, even where more would fit."""

@@ -92,6 +92,7 @@ def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -
         going_on = f"{state.run.phase} {state.run.progress:.0%} {state.run.detail}"
         last = state.run.result.get("reason", "") or state.run.detail
         typer.echo(f"Run {state.run.id}: {state.run.state}. {going_on if state.run.state == 'running' else last}")
+    typer.echo(f"Learns on: {harmless(standing.device)}")
     idle.say_standing(standing)
 
 

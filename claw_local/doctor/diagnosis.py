@@ -30,7 +30,9 @@ def checks(
     """
     import psutil
 
+    from ..engine.gguf_file import read_header
     from ..engine.opening import read_name
+    from ..idle.vram import trains_on
 
     def begin(name: str) -> None:
         if on_start is not None:
@@ -67,9 +69,10 @@ def checks(
         yield check_memory(model, total=memory.total, available=memory.available)
         begin("gpu")
         yield check_gpu(outcome)
+        learns_on = trains_on(used, read_header(model.path) if model is not None else None)
         for part in PARTS:
             begin(part)
-            yield check_learning(part, learning[part].result())
+            yield check_learning(part, learning[part].result(), learns_on=learns_on)
 
 
 def home_checks(paths: Paths) -> Iterator[Check]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from ..idle import extra
+from ..idle.vram import NOTHING
 from .check import Check, python_command, tidy
 from .child import Outcome, run_probe
 
@@ -19,8 +20,8 @@ def learning_outcome(part: str) -> Outcome | None:
     return run_probe(part, timeout_s=TIMEOUT_S)
 
 
-def check_learning(part: str, outcome: Outcome | None) -> Check:
-    """Judge how the probe of one part ended."""
+def check_learning(part: str, outcome: Outcome | None, *, learns_on: str = "") -> Check:
+    """Judge how the probe of one part ended. `learns_on`: what a run would compute on, in words."""
     pip = f"{python_command()} -m pip install"
     if outcome is None:
         return Check(part, "warning", "not installed: learning needs it", extra.as_typed(extra.install_command()))
@@ -33,8 +34,11 @@ def check_learning(part: str, outcome: Outcome | None) -> Check:
         )
     version = outcome.result.get("version", "")
     match part:
+        case "torch" if learns_on.startswith(NOTHING):
+            remedy = "Set learning.device to auto, or install a torch that was built for CUDA."
+            return Check(part, "warning", f"{version}, learns on {learns_on}", remedy)
         case "torch":
-            return Check(part, "ok", f"{version}, on {outcome.result.get('device', 'cpu')}")
+            return Check(part, "ok", f"{version}, {f'learns on {learns_on}' if learns_on else 'works'}")
         case "peft":
             return Check(part, "ok", f"{version}, with transformers {outcome.result.get('transformers', '')}")
         case _:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ._native import Adapters, NativeContext, Stopped
+from ._native import Adapters, NativeContext, State, Stopped
 
 LEAST = 2
 """Fewest tokens of one prompt batch. A batch of one takes other kernels and rounds differently; with two or more, the
@@ -59,6 +59,18 @@ class KeptSequence:
     def append(self, token: int) -> None:
         """Compute one more token."""
         self._decode([token], last=True)
+
+    def save(self) -> tuple[list[int], Adapters, State] | None:
+        """What it holds: tokens, adapters and a copy of the KV cache. None: nothing, or it cannot be copied."""
+        state = self.context.save(0) if self._tokens else None
+        return None if state is None else (self._tokens.copy(), self.context.applied, state)
+
+    def put_back(self, tokens: Sequence[int], adapters: Adapters, state: State) -> None:
+        """Hold what another one saved, of the same model; nothing, where there is no place for it."""
+        self.context.apply(adapters)
+        self.forget()
+        if self.context.restore(0, state):
+            self._tokens.extend(tokens)
 
     def forget(self) -> None:
         self.context.clear()

@@ -373,6 +373,11 @@ class NativeContext:
     def clear(self) -> None:
         self._lib.llama_memory_clear(self._memory, False)
 
+    @property
+    def applied(self) -> Adapters:
+        """The LoRAs that are set."""
+        return self._applied
+
     def apply(self, adapters: Adapters) -> bool:
         """Set exactly these LoRAs. Returns whether that changed anything (then the KV cache is stale).
 

@@ -119,6 +119,15 @@ class Seats:
         seat.cells.extend(cells)
         self._holders.update((cell, 1) for cell in cells)
 
+    def save(self) -> list[tuple[list[int], Adapters, State]]:
+        """What is kept for later, the oldest first: tokens, adapters and a copy of the KV cache."""
+        return [(kept.tokens, kept.adapters, kept.state) for kept in self._kept]
+
+    def put_back(self, tokens: Sequence[int], adapters: Adapters, state: State) -> None:
+        """Keep for later what another one of the same model has saved."""
+        if len(tokens) + self.kept <= self._keep:
+            self._kept.append(_Kept(list(tokens), adapters, state))
+
     def forget(self) -> None:
         """Note that the whole cache was lost. Who sits stays seated; what is kept outside of it stays kept."""
         self._context.clear()

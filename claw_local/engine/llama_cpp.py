@@ -11,9 +11,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from ..errors import EngineError
+from ..errors import AdapterError, EngineError
 from ..settings import ModelSettings
 from ._alone import Alone
 from ._aside import Aside
@@ -21,6 +22,7 @@ from ._loaded import Loaded
 from ._machine import Machine
 from ._many import write_many
 from ._native import Adapters, NativeModel, Threads, can_use_gpu
+from ._remembered import Remembered, named, prefix
 from ._scoring import Scoring
 from ._threads import FixedThreads, FreeThreads, usable_cores
 from .base import AdapterSlot, Generation, Logits, Message, ModelInfo, Prompt, Sampling, ToolText
@@ -274,6 +276,37 @@ class LlamaCppEngine:
         self._aside.adapters = self._loaded.load(adapters)
 
     # Life and death
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it holds a GPU's memory."""
+        return self._model.on_gpu and not self._machine.closed
+
+    def remember(self) -> Remembered:
+        """What `recall` needs for the last chats to go on as if this engine had stayed open. While no reply is under
+        way."""
+        if self._machine.closed:
+            return Remembered()
+        with self._machine.computing():
+            files = self._loaded.files()
+            chat = self._alone.chat.save() if self._alone is not None else None
+            held = self._together.seats.save() if self._together is not None else [chat] if chat is not None else []
+            return Remembered(tuple(prefix(one, files) for one in held), named(self._adapters, files))
+
+    def recall(self, remembered: Remembered) -> None:
+        """Take over what another engine of the same model remembered, before the first reply. What does not fit any
+        longer, such as an adapter that is gone, is left out."""
+        for one in remembered.prefixes:
+            try:
+                adapters = self._loaded.load(one.adapters)
+            except AdapterError:
+                continue
+            holder = self._together.seats if self._together is not None else self._alone and self._alone.chat
+            assert holder is not None
+            with self._machine.computing():
+                holder.put_back(one.tokens, adapters, one.state)
+        with suppress(AdapterError):
+            self.set_adapters(remembered.adapters)
 
     def close(self) -> None:
         """Free everything: contexts, then the model with its adapters. A reply under way ends as "cancelled"."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from ..errors import EngineError
 from .base import ChatEngine
@@ -19,6 +19,16 @@ Key = TypeVar("Key", bound=Hashable)
 
 MOST_SERVED = 8
 """Engines behind a server take no memory to speak of; still there is an end to them."""
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """An engine that can go and come back as if it had stayed. `on_gpu`: it holds a GPU's memory."""
+
+    @property
+    def on_gpu(self) -> bool: ...
+    def remember(self) -> Any: ...
+    def recall(self, remembered: Any) -> None: ...
 
 
 @dataclass
@@ -57,6 +67,7 @@ class Engines(Generic[Key]):
         self._in_memory = in_memory
         self._most = most
         self._open: dict[Key, _Open] = {}
+        self._away: dict[Key, Any] = {}
         self._guard = threading.Lock()
         self._opening = threading.Lock()
         self._clock = 0
@@ -73,6 +84,36 @@ class Engines(Generic[Key]):
         with self._guard:
             return sorted(self._open, key=lambda key: -self._open[key].used)
 
+    def on_gpu(self) -> bool:
+        """Whether one of them holds a GPU's memory."""
+        with self._guard:
+            return any(isinstance(one.engine, Remembers) and one.engine.on_gpu for one in self._open.values())
+
+    def away(self) -> list[Key]:
+        """Those that were let go of, and nobody has wanted since."""
+        with self._guard:
+            return list(self._away)
+
+    def let_go(self) -> bool:
+        """Close those that hold a GPU's memory, if nobody uses them. The next lease opens them anew, and what they knew
+        of the last chats is there again. Returns whether none is left that holds any."""
+        with self._opening:
+            with self._guard:
+                chosen = {
+                    key: entry.engine
+                    for key, entry in self._open.items()
+                    if not entry.users and isinstance(entry.engine, Remembers) and entry.engine.on_gpu
+                }
+                for key in chosen:
+                    del self._open[key]
+            for key, engine in chosen.items():
+                remembered = engine.remember()  # Nobody can reach it any longer.
+                engine.close()
+                with self._guard:
+                    if not self._closed:
+                        self._away[key] = remembered
+        return not self.on_gpu()
+
     def lease(self, key: Key) -> Lease:
         """The engine, opened if need be; others that are open already can be had meanwhile."""
         if (found := self._take(key)) is not None:
@@ -84,6 +125,10 @@ class Engines(Generic[Key]):
             # Room is made before, not after: two large models may not fit beside each other.
             self._close_unused(room_for=key)
             engine = self._make(key)
+            with self._guard:
+                remembered = self._away.pop(key, None)
+            if remembered is not None and isinstance(engine, Remembers):
+                engine.recall(remembered)
             with self._guard:
                 if self._closed:
                     engine.close()
@@ -141,6 +186,7 @@ class Engines(Generic[Key]):
         """Close all, those that are answering too: their replies end as "cancelled"."""
         with self._guard:
             self._closed = True
+            self._away.clear()
             engines = [entry.engine for entry in self._open.values()]
             self._open.clear()
         for engine in engines:

@@ -74,9 +74,9 @@ class Together:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        seats = Seats(ground.context, seats=ground.most, room=ground.room, keep=ground.room // 2)
+        self.seats = Seats(ground.context, seats=ground.most, room=ground.room, keep=ground.room // 2)
         self._pace = Pace(ground.context.batch - ground.most)
-        self._company = Company(seats, self._pace, limit=ground.limit, most=ground.most)
+        self._company = Company(self.seats, self._pace, limit=ground.limit, most=ground.most)
         self._waiting: FairQueue[Request] = FairQueue()
         self._changed = threading.Condition()
         self._holds_turn = False

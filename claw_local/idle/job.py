@@ -296,6 +296,8 @@ class Job:
             "HF_HUB_OFFLINE": "1",
             "OMP_NUM_THREADS": str(self._threads),
             **line(self._learning),
+            # GPUs are numbered as nvidia-smi numbers them.
+            "CUDA_DEVICE_ORDER": os.environ.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
         }
         request = self._paths.runs / f"{self.run_id}.json"
         # -P: a file called json.py in the folder a person happens to be in must not run as ours.

@@ -56,7 +56,9 @@ def train_judge(
             "The judge has nothing to learn from yet. Mark replies with `claw-local feedback ID good` or `bad` (in the "
             "app: Ctrl+G, Ctrl+B), or correct them, and chat on: it learns how you say what you think of a reply."
         )
-    job = Job.start(assistant.store, assistant.paths, assistant.settings, judge_model(assistant), options=["--judge"])
+    model = judge_model(assistant)
+    assistant.handing.before_run(model)
+    job = Job.start(assistant.store, assistant.paths, assistant.settings, model, options=["--judge"])
     run = job.follow(on_progress, cancel)
     return JudgeTraining(**run.result)
 

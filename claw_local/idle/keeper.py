@@ -80,12 +80,14 @@ class Keeper:
             self._thread.start()
 
     def touch(self) -> None:
-        """The person is here: a key was pressed. Costs next to nothing; a run of ours leaves at once."""
+        """The person is here: a key was pressed. Costs next to nothing; a run of ours leaves at once, and a model that
+        made room for one begins to come back."""
         if self._world.presence.touch():
             self._tell.set()
             self._wake.set()
         elif self._scheduler.state != "waiting":
             self._wake.set()
+        self._world.come_back()
 
     def make_room(self, timeout_s: float = LEAVE_S) -> bool:
         """Let a run that began by itself, here or in another program, leave, and wait for it; whether it has left."""

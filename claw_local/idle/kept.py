@@ -22,7 +22,7 @@ from ..store import Run, Store
 from .failures import times_alike
 
 BEGAN, PLAN, VARIANTS, DRAWN = "began.json", "plan.json", "variants.json", "drawn.jsonl"
-FREE = {"learning": {"min_lessons", "threads", "memory_gib"}}
+FREE = {"learning": {"min_lessons", "threads", "device", "memory_gib"}}
 """Settings that may change while a run is paused: they do not change what it learns."""
 COUNTED = ("learning", "gate", "memory", "sampling", "judge")
 OFTEN = 3

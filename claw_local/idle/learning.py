@@ -208,6 +208,7 @@ class Learning:
             status = self.status()
             if status.lessons + status.waiting < self._assistant.settings.learning.min_lessons:
                 raise LearnError(_nothing(status))
+        self._assistant.handing.before_run(model)
         job = Job.start(self._store, self._assistant.paths, self._assistant.settings, model, started_by=started_by)
         if anew:
             records.remember_began(self._store, newest)

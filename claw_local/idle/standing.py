@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..engine.gguf_file import read_header
+from ..errors import ClawError
 from ..language import _
 from . import records
 from .conditions import Condition, of_facts, of_machine, unmet
 from .surroundings import Surroundings
+from .vram import trains_on
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
@@ -24,6 +27,7 @@ class Standing:
         conditions: all of them, as measured just now; waits_for: the words of those that are not met.
         used_minutes: learned by itself today, of daily_minutes.
         held_since, held_until: when it was held, and until when; "" if it is not, or without an end.
+        device: what a run that starts now would compute on, in words.
     """
 
     state: str
@@ -33,6 +37,7 @@ class Standing:
     daily_minutes: float
     held_since: str = ""
     held_until: str = ""
+    device: str = ""
 
     @property
     def sentence(self) -> str:
@@ -66,7 +71,16 @@ def standing(assistant: Assistant) -> Standing:
         daily_minutes=world.settings.daily_minutes,
         held_since=held.since if held else "",
         held_until=held.until if held else "",
+        device=_device(assistant),
     )
+
+
+def _device(assistant: Assistant) -> str:
+    try:
+        header = read_header(assistant.model_path)
+    except (ClawError, OSError, ValueError):
+        header = None
+    return trains_on(assistant.settings, header)
 
 
 def _state(enabled: bool, held: bool, running: bool) -> str:

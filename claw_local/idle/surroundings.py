@@ -75,6 +75,10 @@ class Surroundings:
         if self.presence.touch():
             self.tell()
 
+    def come_back(self) -> None:
+        """Begin to load what made room for a run. Returns at once."""
+        self.assistant.come_back()
+
     def tell(self) -> None:
         """Let the other programs see that somebody is here."""
         activity.note(self._store, self.clock.wall())

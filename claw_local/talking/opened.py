@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.base import ChatEngine, Engine, ModelInfo, Sampling, has_tokens
 from ..engine.opening import Source, local_model, locate_model, open_engine, read_name
-from ..engine.pool import Engines
-from ..errors import ModelError, UsageError
+from ..engine.pool import Engines, Remembers
+from ..errors import EngineError, ModelError, UsageError
 from ..history import History
 from ..judge.background import BackgroundJudge
 from ..paths import Paths
@@ -22,6 +22,7 @@ from .text import clean
 
 if TYPE_CHECKING:
     from ..assistant import Adapters, Hints
+    from ..idle.handing import Handing
     from ..idle.learning import Learning
     from ..judge.verdict import AnyJudge
 
@@ -49,6 +50,7 @@ class Opened:
         self._engines = engines or Engines(
             self._open_engine, in_memory=lambda source: source.kind == "gguf", most=settings.model.keep_open
         )
+        self._handing: Handing | None = None
         # Which adapters are applied is the engine's state: setting them and beginning a reply belong together.
         self._beginning = threading.Lock()
         self._judge = BackgroundJudge(
@@ -116,7 +118,30 @@ class Opened:
         return locate_model(self.settings, self.paths, model or self._model)
 
     def _open_engine(self, source: Source) -> ChatEngine:
-        return open_engine(source, self.settings, self.paths)
+        if source.path is not None:
+            self.handing.before_opening(source.path)
+        engine = open_engine(source, self.settings, self.paths)
+        if isinstance(engine, Remembers) and engine.on_gpu:
+            self.handing.watch()
+        return engine
+
+    @property
+    def handing(self) -> Handing:
+        """Who has a GPU's memory: the models that are open here, or a learning run."""
+        if self._handing is None:
+            from ..idle.handing import Handing
+
+            self._handing = Handing(self.store, self.settings, self._engines)
+        return self._handing
+
+    def come_back(self) -> None:
+        """The person is here: begin to load what was let go of for a learning run, if anything was. Returns at once."""
+        if self._engines.away():
+            self.handing.come_back(self._load_again)
+
+    def _load_again(self) -> None:
+        for source in self._engines.away():
+            self._engines.lease(source).release()
 
     @contextmanager
     def using_model(self) -> Iterator[Engine]:
@@ -130,15 +155,18 @@ class Opened:
     def _judging_engine(self) -> Iterator[ChatEngine]:
         """The engine that judges: the one the settings name; else the model file in use, else one that is open anyway,
         else the one a chat without a model of its own would load, else the embedded one."""
-        if self.settings.judge.model:
-            with self._engines.using(self._source(self.settings.judge.model)) as engine:
-                yield engine
-            return
-        usual = local_model(self.settings, self.paths, self._model)
-        here = [source for source in self._engines.opened() if source.kind == "gguf"]
-        source = usual if usual in here or not here else here[0]
+        named = bool(self.settings.judge.model)
+        if named:
+            source = self._source(self.settings.judge.model)
+        else:
+            usual = local_model(self.settings, self.paths, self._model)
+            here = [source for source in self._engines.opened() if source.kind == "gguf"]
+            source = usual if usual in here or not here else here[0]
+        if source in self._engines.away() and self.store.runs.running() is not None:
+            # Judging can wait; the run judges what is waiting, too.
+            raise EngineError("The model has made room for a learning run. The turn is judged later.")
         with self._engines.using(source) as engine:
-            if not has_tokens(engine):
+            if not named and not has_tokens(engine):
                 raise ModelError("What answers here cannot judge.")
             yield engine
 

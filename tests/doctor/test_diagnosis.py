@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from claw_local.doctor import as_json, checks, examine, exit_code, run_checks
+from claw_local.doctor.child import Outcome
 from claw_local.doctor.learning import PARTS, check_learning
 from claw_local.idle import extra
 from claw_local.settings import Settings
@@ -71,3 +72,13 @@ def test_a_part_of_learning_that_is_not_installed_is_a_warning(part):
     check = check_learning(part, None)
     assert check.state == "warning"
     assert check.remedy == extra.as_typed(extra.install_command())
+
+
+@pytest.mark.parametrize(
+    ("learns_on", "state"),
+    [("NVIDIA Pretended (cuda:0, 6.0 GiB of 8.0 GiB free)", "ok"), ("nothing (learning.device is cuda)", "warning")],
+)
+def test_what_a_run_would_compute_on_is_named(learns_on, state):
+    check = check_learning("torch", Outcome(0, {"version": "2.9"}), learns_on=learns_on)
+    assert (check.state, check.detail) == (state, f"2.9, learns on {learns_on}")
+    assert bool(check.remedy) == (state == "warning")

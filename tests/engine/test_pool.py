@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
@@ -102,3 +103,68 @@ def test_closing_closes_all_and_opens_no_more() -> None:
     assert opened.made[0].closed
     with pytest.raises(EngineError, match="closing"):
         opened.use("b")
+
+
+class OnGpu(StandIn):
+    """An engine that holds a GPU's memory, and knows a chat."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.knows = ""
+
+    @property
+    def on_gpu(self) -> bool:
+        return not self.closed
+
+    def remember(self) -> str:
+        assert not self.closed
+        return self.knows
+
+    def recall(self, remembered: str) -> None:
+        self.knows = remembered
+
+
+def test_what_holds_a_gpu_s_memory_is_let_go_of_and_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Opened(most=3)
+    opened.use("on the processor")
+    monkeypatch.setattr(sys.modules[__name__], "StandIn", OnGpu)
+    busy = opened.pool.lease("busy")
+    opened.use("unused")
+    here, unused = opened.made[1:]
+    unused.knows = "a chat"  # type: ignore[attr-defined]
+    assert opened.pool.on_gpu() and not opened.pool.let_go(), "one is answering"
+    assert (here.closed, unused.closed, opened.pool.away()) == (False, True, ["unused"])
+    assert opened.pool.opened() == ["busy", "on the processor"]
+
+    again = opened.pool.lease("unused").engine
+    assert again.knows == "a chat" and opened.pool.away() == []  # type: ignore[attr-defined]
+    busy.release()
+    assert not opened.pool.let_go(), "the other one is answering now"
+    opened.pool.close()
+    assert opened.pool.away() == []
+
+
+def test_an_engine_asked_for_while_it_is_let_go_of_is_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "StandIn", OnGpu)
+    opened = Opened()
+    opened.use("a")
+    closing, may_close = threading.Event(), threading.Event()
+    first = opened.made[0]
+
+    def close() -> None:
+        closing.set()
+        assert may_close.wait(5)
+        first.closed = True
+
+    first.close = close  # type: ignore[method-assign]
+    going = threading.Thread(target=opened.pool.let_go)
+    going.start()
+    assert closing.wait(5)
+    asking = threading.Thread(target=opened.use, args=["a"])
+    asking.start()
+    asking.join(0.1)
+    assert asking.is_alive() and len(opened.made) == 1, "two models might not fit beside each other"
+    may_close.set()
+    going.join(5)
+    asking.join(5)
+    assert len(opened.made) == 2 and opened.pool.opened() == ["a"]

@@ -128,7 +128,9 @@ class SimulatedWorld(Surroundings):
 
 def home_of(paths: Paths, idle: IdleSettings) -> SimpleNamespace:
     """As much of an assistant as the scheduler asks for: the store, the settings, and whether learning is on."""
-    return SimpleNamespace(store=Store(paths), settings=Settings(idle=idle), learn=SimpleNamespace(enabled=True))
+    return SimpleNamespace(
+        store=Store(paths), settings=Settings(idle=idle), learn=SimpleNamespace(enabled=True), come_back=lambda: None
+    )
 
 
 def add_message(store: Store) -> int:

@@ -14,6 +14,7 @@ from claw_local.paths import locate
 from claw_local.settings import GateSettings, LearningSettings, ModelSettings, Settings
 from claw_local.store import Store
 from claw_trainer.checkpoint import State
+from claw_trainer.device import PROCESSOR, Place
 from claw_trainer.economy import Economy
 from claw_trainer.plan import make_plan, read_plan, write_plan
 from claw_trainer.rewards import Rewards
@@ -61,6 +62,7 @@ class Trial:
     before: Callable[[], None] = lambda: None
     level: int = 0
     notes: list[str] = field(default_factory=list)
+    place: Place = PROCESSOR
 
     @property
     def kept(self) -> Path:
@@ -92,6 +94,7 @@ class Trial:
                 work=work,
                 economy=Economy(self.level, 0, self._note),
                 report=lambda phase, fraction, words: self.before(),
+                place=self.place,
             )
             return train(course)
         finally:

@@ -19,12 +19,14 @@ import pytest
 from claw_local import Assistant
 from claw_local.cli.learn import _say_what_was_left
 from claw_local.errors import LearnError
+from claw_local.idle import handing
 from claw_local.idle import job as job_module
 from claw_local.idle.failures import waits_for_person
 from claw_local.idle.job import LearningPaused, LearnResult, Progress
 from claw_local.idle.kept import folder_of
 from claw_local.settings import Settings
 from claw_local.store.forgetting import Request
+from tests.idle.cards import answer_on_it, card
 from tests.trainer.leaving import SAMPLING, settings_of, teach
 
 STEPS = 5
@@ -147,6 +149,31 @@ def test_it_is_gone_within_three_seconds_and_can_go_on_only_if_nothing_that_coun
         assert "the setting learning.learning_rate has changed" in paused.dropped[0]
         assert assistant.store.runs.get(job.run_id).state == "dropped"
         assert not folder_of(assistant.paths, job.run_id).exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_a_message_while_a_run_has_the_gpu_s_memory_is_answered_and_the_run_goes_on_later(
+    opened: Callable[..., Assistant], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card(tmp_path, monkeypatch)  # Nothing of it is free.
+    answer_on_it(monkeypatch)
+    monkeypatch.setattr(handing, "GIVE_S", 0.2)
+    with opened() as assistant:
+        chat = assistant.ask("What is ice?", sampling=SAMPLING)
+        job = assistant.learn.start()
+        assert not assistant.loaded, "it made room for the run"
+        while job.progress().phase not in ("practising", "training", "gate"):
+            assert job.running
+            time.sleep(0.05)
+        trainer = int(assistant.store.runs.get(job.run_id).process.partition(":")[0])
+        asked = time.monotonic()
+        reply = assistant.stream("And water?", chat=chat.chat_id, sampling=SAMPLING)
+        first = next(iter(reply))
+        assert time.monotonic() - asked < 4.0
+        assert not psutil.pid_exists(trainer) or psutil.Process(trainer).status() == psutil.STATUS_ZOMBIE
+        assert (first + "".join(reply), assistant.loaded) == (reply.answer.text, True)
+        run = assistant.learn.paused().run
+        assert run is not None and run.id == job.run_id and run.failures == ()
 
 
 def test_stopped_it_keeps_nothing_and_forgetting_drops_one_that_is_paused(opened: Callable[..., Assistant]) -> None:

@@ -25,6 +25,7 @@ from claw_local.files import write_whole
 from claw_local.leftovers import aside
 
 from .batches import Sample
+from .device import PROCESSOR, Place
 from .references import Reference
 from .step import Trainer
 
@@ -50,6 +51,7 @@ class State:
         practice: `Practice.state()`.
         replay: state of the generator that chooses stored turns.
         tensors: name of the file with the tensors, and its SHA-256; empty before the first step is done.
+        device: what it has computed on, as torch says it.
     """
 
     phase: Phase = "practising"
@@ -60,10 +62,14 @@ class State:
     practice: dict[str, Any] = field(default_factory=dict)
     replay: dict[str, Any] = field(default_factory=dict)
     tensors: dict[str, str] = field(default_factory=dict)
+    device: str = ""
 
 
-def write(folder: Path, state: State, trainer: Trainer | None = None) -> None:
+def write(folder: Path, state: State, trainer: Trainer | None = None, place: Place = PROCESSOR) -> None:
     """Keep a state, and with a trainer its tensors too. What was kept before is replaced.
+
+    Args:
+        place: where the run computes, whose random state is kept as well.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written. What was kept before is still there.
@@ -71,7 +77,8 @@ def write(folder: Path, state: State, trainer: Trainer | None = None) -> None:
     if trainer is not None:
         file = folder / f"step-{state.step}.safetensors"
         state.tensors = {"file": file.name, "sha256": _save(file, tensors_of(trainer))}
-    values = {**asdict(state), "format": FORMAT, "random": random.getstate(), "torch": torch.get_rng_state().tolist()}
+    dice = {"random": random.getstate(), "torch": torch.get_rng_state().tolist(), "gpu": place.random_state()}
+    values = {**asdict(state), "format": FORMAT, **dice}
     write_whole(folder / STATE, json.dumps(values).encode())
     _sync(folder)
     for old in folder.glob("step-*.safetensors"):
@@ -79,8 +86,17 @@ def write(folder: Path, state: State, trainer: Trainer | None = None) -> None:
             old.unlink(missing_ok=True)
 
 
-def read(folder: Path) -> State | None:
-    """The state that is kept there, and Python's and torch's random states set as they were; None: there is none.
+def device_of(folder: Path) -> str:
+    """What the run that is kept there has computed on so far; "" if nothing tells."""
+    try:
+        return str(json.loads((folder / STATE).read_text("utf-8")).get("device", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
+def read(folder: Path, place: Place = PROCESSOR) -> State | None:
+    """The state that is kept there, and the random states of Python, torch and the GPU set as they were; None: there is
+    none.
 
     Raises:
         DamagedCheckpoint: it is not whole.
@@ -97,6 +113,7 @@ def read(folder: Path) -> State | None:
         version, inner, gauss = values.pop("random")
         random.setstate((version, tuple(inner), gauss))
         torch.set_rng_state(torch.tensor(values.pop("torch"), dtype=torch.uint8))
+        place.set_random_state(values.pop("gpu", []))
         samples = [Sample(**{name: _tuple(value) for name, value in one.items()}) for one in values.pop("samples")]
         return State(**values, samples=samples)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:

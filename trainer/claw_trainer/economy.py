@@ -46,6 +46,7 @@ _WORDS = (
     "cannot allocate memory",
     "bad alloc",
     "bad_alloc",
+    "alloc_failed",  # cuBLAS and cuDNN, of a GPU
 )
 
 
@@ -148,6 +149,7 @@ class Economy:
         """
         self.level = level
         self.bound = bound
+        self.held: Callable[[], int] = held_bytes
         self._note = note
         self._hold = hold
 
@@ -178,7 +180,7 @@ class Economy:
 
     def watch(self) -> None:
         """Raises OverBound: the process holds more than it may."""
-        if self.bound and (held := held_bytes()) > self.bound:
+        if self.bound and (held := self.held()) > self.bound:
             raise OverBound(f"{held / 2**30:.1f} GiB held, {self.bound / 2**30:.1f} GiB allowed")
 
     def harder(self, why: str) -> None:
@@ -197,7 +199,7 @@ class Economy:
 
 
 def held_bytes() -> int:
-    """Memory that this process holds for itself; not the files it maps, which the system may take back."""
+    """Main memory that this process holds for itself; not the files it maps, which the system may take back."""
     import psutil
 
     memory = psutil.Process().memory_info()

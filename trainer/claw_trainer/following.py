@@ -19,6 +19,7 @@ from claw_local.settings import LearningSettings
 
 from . import checkpoint
 from .batches import Sample
+from .device import PROCESSOR, Place
 from .economy import Economy, hold_of
 from .policy import Policy
 from .ranks import Ranks
@@ -47,20 +48,27 @@ class Begin:
 
 
 def build(
-    model: Path, learning: LearningSettings, economy: Economy, parent: Path | None, ranks: Ranks | None = None
+    model: Path,
+    learning: LearningSettings,
+    economy: Economy,
+    parent: Path | None,
+    ranks: Ranks | None = None,
+    place: Place = PROCESSOR,
 ) -> Trainer:
-    """A fresh trainer on a model's file, saving memory as hard as it must.
+    """A fresh trainer on a model's file, saving memory as hard as it must, that computes at `place`.
 
     Raises:
         ModelError: the file cannot be trained on. AdapterError: the parent does not fit it.
     """
+    base = load_base(model, precision="bf16" if learning.precision == "bf16" else "fp32", hold=economy.hold)
     policy = Policy(
-        load_base(model, precision="bf16" if learning.precision == "bf16" else "fp32", hold=economy.hold),
+        place.put(base),
         rank=learning.rank,
         alpha=learning.alpha,
         seed=learning.seed,
         parent=parent,
     )
+    policy.computing = place.computing
     policy.packed_tokens, policy.chunk_rows = economy.packed_tokens, economy.chunk_rows
     if economy.recomputes:
         policy.checkpoint_gradients()

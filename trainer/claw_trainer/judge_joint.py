@@ -42,9 +42,11 @@ from claw_local.signals import joint
 from claw_local.store import Store
 
 from .batches import pack
+from .device import choose
 from .judge_adapter import Case
 from .lower_adapters import add_lora
 from .policy import Policy
+from .run import open_beside
 from .weights import load_base
 
 Report = Callable[[str, float, str], None]
@@ -134,7 +136,7 @@ def vote_losses(logprobs: torch.Tensor, case: JointCase, votes: int, lam: float,
 def choice_logprobs(policy: Policy, case: Case) -> torch.Tensor:
     """[C] log-probabilities of a case's choices among themselves, in nats."""
     logits = policy.logits(policy.hidden(pack([(case.prompt_ids, case.choices[:1])], policy.device)))  # [1, V]
-    return logits[0, list(case.choices)].log_softmax(0)
+    return logits[0, list(case.choices)].log_softmax(0).cpu()  # so few numbers, and the dice are there
 
 
 def decided(policy: Policy, cases: Sequence[JointCase]) -> list[torch.Tensor]:
@@ -197,7 +199,7 @@ def run(
     if not feedback:
         raise LearnError("There is no thumb and no edit to learn from. Mark some replies as good or bad, and chat on.")
     examples = list(shipped("dev") if held is None else held)
-    engine = LlamaCppEngine.open(model, settings.model, cache_dir=paths.data)
+    engine = open_beside(model, settings.model, paths)
     folder = Path(tempfile.mkdtemp(prefix="judge-", dir=paths.adapters))
     try:
         result = _run(store, settings, engine, feedback, examples, folder, recipe, report, started)
@@ -233,10 +235,13 @@ def _run(
     known = rehearsal(judge, recipe.steps * recipe.rehearsed, recipe.seed)
 
     report("loading", 0.25, "the trainer")
+    place = choose(settings.learning, engine.info.path)
+    place.prepare()
     base = load_base(engine.info.path)
     for slot in below.slots:
         add_lora(base, slot.path)
-    policy = Policy(base, rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed)
+    policy = Policy(place.put(base), rank=recipe.rank, alpha=recipe.alpha, seed=recipe.seed)
+    policy.computing = place.computing
     steps = train(policy, cases, known, recipe, report)
 
     report("measuring", 0.85, "the judge that was trained")

@@ -66,19 +66,25 @@ class PaddedLlama:
         token_ids = torch.zeros(rows, length, dtype=torch.long)
         for row, sequence in enumerate(sequences):
             token_ids[row, : len(sequence)] = torch.tensor(sequence)
-        states = self._model.model.embed_tokens(token_ids)  # [B, T, D]
-        angles = torch.outer(torch.arange(length).float(), self._model.model.rotary_emb.inv_freq)  # [T, d/2]
+        device = self._model.model.embed_tokens.weight.device
+        states = self._model.model.embed_tokens(token_ids.to(device))  # [B, T, D]
+        angles = torch.outer(
+            torch.arange(length, device=device).float(), self._model.model.rotary_emb.inv_freq
+        )  # [T, d/2]
         angles = torch.cat((angles, angles), -1)  # [T, d]
         cos, sin = angles.cos().to(states.dtype), angles.sin().to(states.dtype)
-        mask = torch.full((length, length), float("-inf")).triu(1)  # [T, T]; causal, so that padding is never seen
+        mask = torch.full((length, length), float("-inf"), device=device).triu(
+            1
+        )  # [T, T]; causal, so that padding is never seen
         for layer in self._model.model.layers:
             states = self._block(states, layer, cos, sin, mask)
-        last = torch.tensor([len(sequence) - 1 for sequence in sequences])
-        return self._norm(states[torch.arange(len(sequences)), last], self._model.model.norm.weight)
+        last = torch.tensor([len(sequence) - 1 for sequence in sequences], device=device)
+        rows_of = torch.arange(len(sequences), device=device)
+        return self._norm(states[rows_of, last], self._model.model.norm.weight)
 
     def logits(self, hidden: torch.Tensor, token_ids: Sequence[int]) -> torch.Tensor:
         """[B, C] float32 logits of C tokens from hidden states [B, D]."""
-        return F.linear(hidden, self._model.lm_head.weight[torch.tensor(token_ids)]).float()
+        return F.linear(hidden, self._model.lm_head.weight[torch.tensor(token_ids, device=hidden.device)]).float()
 
     def _plain_block(
         self, states: torch.Tensor, layer: Any, cos: torch.Tensor, sin: torch.Tensor, mask: torch.Tensor

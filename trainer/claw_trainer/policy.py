@@ -10,8 +10,8 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,6 +62,7 @@ class Policy:
         causal_lm.config.rounds_as_served = base.served
         self.base = base
         self.packed_tokens, self.chunk_rows = PACKED_TOKENS, CHUNK_ROWS
+        self.computing: Callable[[], AbstractContextManager[Any]] = nullcontext  # see `device.Place`
         self.has_parent = parent is not None
         config = (
             _parent_config(parent)
@@ -76,7 +77,8 @@ class Policy:
             )
         )
         config.inference_mode = False
-        with torch.random.fork_rng(devices=[]):
+        gpus = {parameter.device for parameter in causal_lm.parameters() if parameter.device.type != "cpu"}
+        with torch.random.fork_rng(devices=sorted(device.index or 0 for device in gpus)):
             torch.manual_seed(seed)
             self.model: Any = get_peft_model(causal_lm, config, adapter_name=ADAPTER, autocast_adapter_dtype=True)
         if parent is not None:
@@ -150,12 +152,13 @@ class Policy:
     def hidden(self, packed: Packed) -> torch.Tensor:
         """[R, D] last hidden states, after the final norm, at the tokens that predict response tokens."""
         backbone = self.model.base_model.model.model
-        states = backbone(
-            input_ids=packed.token_ids[None],
-            position_ids=packed.position_ids[None],
-            use_cache=False,
-            segments=packed.lengths,
-        ).last_hidden_state  # [1, N, D]
+        with self.computing():
+            states = backbone(
+                input_ids=packed.token_ids[None],
+                position_ids=packed.position_ids[None],
+                use_cache=False,
+                segments=packed.lengths,
+            ).last_hidden_state  # [1, N, D]
         rows: torch.Tensor = states[0].index_select(0, packed.rows)
         return rows
 

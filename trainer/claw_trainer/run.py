@@ -19,8 +19,10 @@ from pathlib import Path
 from claw_local.adapters import retiring
 from claw_local.adapters.checking import ask_gate
 from claw_local.adapters.registry import file_sha256, put_into_use, slots
+from claw_local.engine._native import can_use_gpu
 from claw_local.engine.base import AdapterSlot, Engine
 from claw_local.engine.llama_cpp import LlamaCppEngine
+from claw_local.errors import EngineError, ModelError
 from claw_local.files import write_whole
 from claw_local.idle.job import LearnResult
 from claw_local.idle.kept import BEGAN, DRAWN, PLAN, VARIANTS, clear_work, folder_of
@@ -76,13 +78,28 @@ def run(store: Store, paths: Paths, request: Request, run_id: int) -> None:
     """
     report = _reporter(store, run_id)
     report("loading", 0.0, _("the model"))
-    engine = LlamaCppEngine.open(request.model, _engine_settings(request), cache_dir=paths.data)
+    engine = open_beside(request.model, _engine_settings(request), paths)
     try:
         exam = lambda n, of: report("exam", 0.01, _("{n} of {of}", n=n, of=of))  # noqa: E731
         with judging(request.settings, paths, store, engine, exam) as judge:
             _run(store, paths, request, engine, judge, run_id, report)
     finally:
         engine.close()
+
+
+def open_beside(model: Path, settings: ModelSettings, paths: Paths) -> LlamaCppEngine:
+    """The run's own engine; on the processor where a GPU has no room for it beside the one that chats.
+
+    Raises:
+        ModelError, EngineError: see `LlamaCppEngine.open`.
+    """
+    try:
+        return LlamaCppEngine.open(model, settings, cache_dir=paths.data)
+    except (EngineError, ModelError) as error:
+        if settings.gpu_layers == 0 or not can_use_gpu():
+            raise
+        print(f"The GPU has no room for the run's engine, so it answers on the processor: {error}", flush=True)
+        return LlamaCppEngine.open(model, settings.model_copy(update={"gpu_layers": 0}), cache_dir=paths.data)
 
 
 def _engine_settings(request: Request) -> ModelSettings:
@@ -126,7 +143,10 @@ def _run(
     _sweep(store, paths)
     folder = Path(tempfile.mkdtemp(prefix=f"run-{run_id}-", dir=paths.adapters))
     try:
+        from .checkpoint import device_of
+        from .device import PROCESSOR, choose
         from .economy import Economy, hold_of
+        from .ranks import ranks
         from .training import Course, train
 
         steps = settings.learning.steps
@@ -160,6 +180,10 @@ def _run(
             ),
             report=report,
             passed=passed,
+            # Several processes add up their gradients in main memory.
+            place=choose(settings.learning, engine.info.path, began=device_of(own))
+            if ranks().count == 1
+            else PROCESSOR,
         )
         trained = train(course)
         candidate = AdapterSlot(folder / "adapter.gguf")

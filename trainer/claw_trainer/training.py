@@ -18,7 +18,6 @@ from claw_local.adapters import gguf
 from claw_local.adapters.checking import fresh_sampling
 from claw_local.adapters.lessons import Lesson
 from claw_local.engine.base import Engine
-from claw_local.engine.gguf_file import read_header
 from claw_local.errors import LearnError
 from claw_local.language import _, ngettext
 from claw_local.settings import Settings
@@ -26,7 +25,8 @@ from claw_local.store import AdapterRecord
 
 from . import checkpoint
 from .checkpoint import DamagedCheckpoint, State
-from .economy import Economy, Sizes, give_back, in_words, is_out_of_memory
+from .device import PROCESSOR, Place
+from .economy import Economy, give_back, in_words, is_out_of_memory
 from .following import Begin, begin, build, read_parent
 from .plan import Plan
 from .ranks import ranks
@@ -52,6 +52,7 @@ class Course:
         economy: how hard memory is saved.
         passed: called after each checkpoint with what comes next and the steps that are done.
         variants: easier and harder tasks, and everyday ones, practised beside the plan's.
+        place: where the steps are computed.
     """
 
     settings: Settings
@@ -65,6 +66,7 @@ class Course:
     report: Report
     passed: Callable[[str, int], None] = lambda phase, step: None
     variants: Sequence[Lesson] = ()
+    place: Place = PROCESSOR
 
 
 def train(course: Course) -> State:
@@ -75,13 +77,12 @@ def train(course: Course) -> State:
         OSError: what is needed to go on cannot be written.
     """
     torch.set_num_threads(course.plan.threads)
-    course.economy.fit(
-        Sizes.of(read_header(course.engine.info.path), course.settings.learning.rank, course.settings.learning)
-    )
+    course.place.prepare()
+    course.place.economise(course.economy).fit(course.place.sizes(course.engine.info.path, course.settings.learning))
     while True:
         why = ""
         try:
-            return _steps(course, checkpoint.read(course.kept) or State())
+            return _steps(course, checkpoint.read(course.kept, course.place) or State())
         except DamagedCheckpoint as damage:
             print(f"What was kept of this run is damaged: {damage}. It begins anew.", flush=True)
             (course.kept / checkpoint.STATE).unlink(missing_ok=True)
@@ -103,7 +104,7 @@ def _steps(course: Course, state: State) -> State:
     report("loading", 0.05, _("the trainer"))
     group, info = ranks(), course.engine.info
     parent = Path(course.parent.peft_dir) if course.parent else None
-    trainer = build(info.path, learning, course.economy, parent, group)
+    trainer = build(info.path, learning, course.economy, parent, group, course.place)
     checkpoint.restore(course.kept, state, trainer)
     begin(
         group,
@@ -126,7 +127,8 @@ def _steps(course: Course, state: State) -> State:
 
     def keep(whole: bool) -> None:
         state.practice, state.replay = practice.state(), dict(replay.bit_generator.state)
-        checkpoint.write(course.kept, state, trainer if whole else None)
+        state.device = str(course.place.device)
+        checkpoint.write(course.kept, state, trainer if whole else None, course.place)
         course.passed(state.phase, state.step)
 
     while state.phase != "gate":
