@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,20 @@ from claw_local.paths import HOME_VARIABLE, Paths, locate
 os.environ["HF_HUB_OFFLINE"] = "1"
 # torch and llama.cpp share the OpenMP library in a test session: its waiting threads spin briefly, then sleep.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[Any]:
+    """A limit on the size of files that a test sets ends with it: what pytest writes may go into a file too."""
+    if sys.platform == "win32":
+        return (yield)
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        return (yield)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.fixture(scope="session")
