@@ -55,10 +55,10 @@ def has_nf4(policy: Policy) -> bool:
 
 def runs_out(monkeypatch: pytest.MonkeyPatch, unless: Callable[[Trainer], bool]) -> None:
     """Let the blocks ask the real allocator for more than there is at each forward pass with gradients."""
-    plain = training._trainer
+    plain = training.build
 
-    def with_hook(course: training.Course) -> Trainer:
-        trainer = plain(course)
+    def with_hook(*arguments: Any, **named: Any) -> Trainer:
+        trainer = plain(*arguments, **named)
 
         def ask(*_: Any, **__: Any) -> None:
             if torch.is_grad_enabled() and not unless(trainer):
@@ -67,7 +67,7 @@ def runs_out(monkeypatch: pytest.MonkeyPatch, unless: Callable[[Trainer], bool])
         trainer.policy.model.base_model.model.model.register_forward_pre_hook(ask)
         return trainer
 
-    monkeypatch.setattr(training, "_trainer", with_hook)
+    monkeypatch.setattr(training, "build", with_hook)
 
 
 @pytest.mark.parametrize(
