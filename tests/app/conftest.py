@@ -27,7 +27,7 @@ class ScriptedEngine:
         self.script, self.pause_s = list(script), pause_s
         self.info = ModelInfo("Scripted", Path("scripted.gguf"), "0" * 64, "llama", 1, 4096)
         self.asked: list[str] = []
-        self.takes_tools = False
+        self.takes_tools, self.chat_template = False, ""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         return [1] * len(text.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -88,9 +89,14 @@ def cut(screen: Screen[Any]) -> dict[str, str]:
         elif isinstance(widget, Static):
             words = str(widget.render())
             height = widget.get_content_height(widget.size, screen.size, width)
-            if height > widget.content_size.height or any(cell_len(word) > width for word in words.split()):
+            if height > widget.content_size.height or any(cell_len(word) > width for word in _words(words)):
                 note(widget, "text", words)
     return found
+
+
+def _words(text: str) -> list[str]:
+    """What no line can break within: Chinese and Japanese break anywhere."""
+    return re.findall(r"[^\s\u3000-\u9fff\uff00-\uffef]+", text)
 
 
 async def _still(pilot: Any) -> None:
