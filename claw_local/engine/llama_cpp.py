@@ -301,10 +301,11 @@ class LlamaCppEngine:
                 adapters = self._loaded.load(one.adapters)
             except AdapterError:
                 continue
-            holder = self._together.seats if self._together is not None else self._alone and self._alone.chat
-            assert holder is not None
             with self._machine.computing():
-                holder.put_back(one.tokens, adapters, one.state)
+                if self._together is not None:
+                    self._together.seats.put_back(one.tokens, adapters, one.state)
+                elif self._alone is not None:
+                    self._alone.chat.put_back(one.tokens, adapters, one.state)
         with suppress(AdapterError):
             self.set_adapters(remembered.adapters)
 
