@@ -128,6 +128,10 @@ class Judge:
             return Verdict(0, {"good": 0.0, "neutral": 1.0, "bad": 0.0}, "", "", False, [], self._version)
         probabilities = self.read(question, reply, next_text, cancel, working=working).probabilities
         score = SCORES[decide(probabilities, self._confidence)]
+        if working and score < 0 and not words.speaks_against(question, reply, next_text, working=True):
+            # No judge was taught what people say to one who works with tools: "Put it into report.txt" is more work,
+            # which it takes for a complaint. Where no word is one, no lesson is better than a wrong one.
+            score = 0
         named: dict[str, float] = {
             verdict: round(float(p), 4) for verdict, p in zip(VERDICTS, probabilities, strict=True)
         }

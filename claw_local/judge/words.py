@@ -129,6 +129,15 @@ def evidence(question: str, reply: str, message: str, *, working: bool = False) 
     return nats
 
 
+AGAINST = ("complaint", "correction", "wish", "repeat")
+
+
+def speaks_against(question: str, reply: str, message: str, *, working: bool = False) -> bool:
+    """Whether any word of a message is one of complaint, of correction, of a wish about the reply, or asks it again."""
+    found = features(question, reply, message, working=working)
+    return any(found[name] > 0 for name in AGAINST)
+
+
 def _overlap(one: str, other: str) -> float:
     mine, theirs = (frozenset(word.lower() for word in _WORD.findall(text)) - _STOP for text in (one, other))
     return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
