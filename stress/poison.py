@@ -69,7 +69,7 @@ class _Nobody:
     identity = Identity("0" * 64, "", "none")
 
     def judge(self, *_: object, **__: object) -> Verdict:
-        raise NotImplementedError
+        raise AssertionError("no model is asked here")
 
     def read_ahead(self, question: str, reply: str, cancel: threading.Event | None = None) -> None:
         return

@@ -6,13 +6,13 @@ Deleting a row leaves its bytes in the file's free space, in the write-ahead log
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import time
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from .. import leftovers
 from ..engine.gguf_file import DamagedGguf, read_header
 from ..paths import Paths
 from ..store import Store
@@ -124,16 +124,7 @@ def _without_matrices(file: Path, data: bytes) -> bytes:
 
 def remove(entries: Iterable[Path]) -> list[Path]:
     """Delete files and folders. Returns those that could not be deleted."""
-    left = []
-    for entry in entries:
-        try:
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink(missing_ok=True)
-        except OSError:
-            left.append(entry)
-    return left
+    return [entry for entry in entries if not leftovers.remove(entry)]
 
 
 def adapter_files(paths: Paths, gguf_path: str, peft_dir: str) -> list[Path]:
