@@ -13,7 +13,7 @@ CHECKS = {
     "lint": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
     "types": ["mypy"],
-    "tests": ["pytest", "-q"],
+    "tests": ["pytest", "-q", "-n", "auto", "--dist", "loadfile"],
 }
 
 SEEN_WITH = {
@@ -34,7 +34,7 @@ def unseen() -> list[str]:
 
 def main(options: list[str]) -> int:
     """Run the checks one after the other, all of them whatever fails; returns 1 if one failed."""
-    chosen = {"tests": [*CHECKS["tests"], *options]} if options else CHECKS
+    chosen = {"tests": ["pytest", "-q", *options]} if options else CHECKS
     failed = []
     for name, command in chosen.items():
         print(f"== {name}: {' '.join(command)}", flush=True)

@@ -11,12 +11,28 @@ from typing import Any
 
 import pytest
 
+from claw_local.engine._threads import usable_cores
 from claw_local.paths import HOME_VARIABLE, Paths, locate
 
 # No test may reach a hub: weights come from the package that ships them.
 os.environ["HF_HUB_OFFLINE"] = "1"
 # torch and llama.cpp share the OpenMP library in a test session: its waiting threads spin briefly, then sleep.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Of `-n auto`: one for each core that this process may use, and for each 4 GB of memory: a training run takes 3."""
+    import psutil
+
+    return max(1, min(usable_cores(), psutil.virtual_memory().total // 4_000_000_000, 8))
+
+
+def pytest_configure() -> None:
+    """Of several that test at once, each keeps to cores of its own: llama.cpp's threads meet after every operation."""
+    number, count = os.environ.get("PYTEST_XDIST_WORKER", "")[2:], os.environ.get("PYTEST_XDIST_WORKER_COUNT")
+    if number and count and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[int(number) % len(cores) :: int(count)])
 
 
 @pytest.hookimpl(wrapper=True)
