@@ -21,7 +21,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Of `-n auto`: one for each core that this process may use, and for each 4 GB of memory: a training run takes 3."""
+    """Of `-n auto`: one for each core this process may use, and each 4 GB of memory: a training run takes 3."""
     import psutil
 
     return max(1, min(usable_cores(), psutil.virtual_memory().total // 4_000_000_000, 8))

@@ -203,13 +203,13 @@ class Comparison:
             after=texts_after[0],
             divergence_before=before.divergence.get(n) if n in after.divergence else None,
             divergence_after=after.divergence.get(n),
-            score_before=_mean_score(texts_before, self._checks),
-            score_after=_mean_score(texts_after, self._checks),
-            kept_before=_kept(texts_before, self._checks),
-            kept_after=_kept(texts_after, self._checks),
+            score_before=_mean_score(texts_before, self._checks, question.text),
+            score_after=_mean_score(texts_after, self._checks, question.text),
+            kept_before=_kept(texts_before, self._checks, question.text),
+            kept_after=_kept(texts_after, self._checks, question.text),
             margin=question.score * (after.liking[n] - before.liking[n]) if judged else None,
             hinted=told,
-            kept_hinted=_kept([told], self._checks) if told else None,
+            kept_hinted=_kept([told], self._checks, question.text) if told else None,
             answers_after=tuple(texts_after),
         )
 
@@ -230,14 +230,15 @@ def measure(
     return probes
 
 
-def _mean_score(texts: Sequence[str], checks: Sequence[Check]) -> float | None:
-    scores = [found for text in texts if (found := score(text, checks)) is not None]
+def _mean_score(texts: Sequence[str], checks: Sequence[Check], question: str) -> float | None:
+    scores = [found for text in texts if (found := score(text, checks, question)) is not None]
     return sum(scores) / len(scores) if scores else None
 
 
-def _kept(texts: Sequence[str], checks: Sequence[Check]) -> float | None:
-    """Share of the texts that keep all checks."""
-    return sum(score(text, checks) == 1.0 for text in texts) / len(texts) if checks else None
+def _kept(texts: Sequence[str], checks: Sequence[Check], question: str) -> float | None:
+    """Share of the texts that keep all checks; None where no check can tell."""
+    scores = [found for text in texts if (found := score(text, checks, question)) is not None]
+    return sum(found == 1.0 for found in scores) / len(scores) if scores else None
 
 
 def response_logits(engine: Engine, prompt: Sequence[int], response: Sequence[int]) -> Floats:

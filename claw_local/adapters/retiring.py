@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..signals.checks import infer_checks
+from ..signals.checks import Check, infer_checks, score
 from ..store import AdapterRecord, Hint, Store
 from .gate import Probe
 
@@ -38,19 +38,24 @@ class Retention:
 def retention(hints: Sequence[Hint], probes: Sequence[Probe]) -> list[Retention]:
     """Each hint that checks can verify. One that they cannot is not in the list: it stays in the prompt."""
     found = []
-    untold_texts = [text for probe in probes for text in (probe.answers_after or (probe.after,))]
-    told_texts = [probe.hinted for probe in probes if probe.hinted]
+    untold_texts = [(text, probe.question) for probe in probes for text in (probe.answers_after or (probe.after,))]
+    told_texts = [(probe.hinted, probe.question) for probe in probes if probe.hinted]
     for hint in hints:
         checks = infer_checks([hint.text])
-        if not checks or not told_texts or hint.scope != "everywhere":
+        if hint.scope != "everywhere":
             continue
-        told, untold = (
-            sum(bool(text.strip()) and all(check.passes(text) for check in checks) for text in texts) / len(texts)
-            for texts in (told_texts, untold_texts)
-        )
+        told, untold = _share(told_texts, checks), _share(untold_texts, checks)
+        if told is None or untold is None:
+            continue
         learned = untold >= max(LEARNED, told - BEHIND_THE_PROMPT)
         found.append(Retention(hint.id, hint.text, round(told, 3), round(untold, 3), learned))
     return found
+
+
+def _share(answers: Sequence[tuple[str, str]], checks: Sequence[Check]) -> float | None:
+    """Of (answer, question), how many keep the checks; None where none of the questions can tell."""
+    scores = [found for text, question in answers if (found := score(text, checks, question)) is not None]
+    return sum(found == 1.0 for found in scores) / len(scores) if scores else None
 
 
 def settle(store: Store, record: AdapterRecord | None) -> None:

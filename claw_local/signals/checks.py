@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import texts
+from . import about, texts
 from .wishes import read_wishes
 
 Value = int | str | None
@@ -29,12 +29,16 @@ class _Kind:
         words: in plain words; {n} stands for the value, {s} for an "s" where the value is not 1.
         family: checks of one family cannot both be wished for: the later wish replaces the earlier ones.
         takes: type of the value, None for none.
+        asked: (text, question) -> the same for what only its question can tell; None where that question cannot.
+        rough: whether it is a guess by word lists, to which a judge that passed its exam is preferred.
     """
 
     test: Callable[[str, Any], bool]
     words: str
     family: str
     takes: type[int] | type[str] | None = None
+    asked: Callable[[str, str], bool | None] | None = None
+    rough: bool = False
 
 
 def _bare(text: str) -> str:
@@ -45,6 +49,18 @@ def _is_language(text: str, language: str) -> bool:
     """A text too short to tell passes where its script fits."""
     guess = texts.language_of(text)
     return guess == language or (not guess and language not in ("zh", "ja", "ko", "ru"))
+
+
+def _says_name(text: str, question: str) -> bool | None:
+    people = about.people_in(question)
+    return about.names_somebody(text, people) if people else None
+
+
+def _is_specific(text: str, question: str) -> bool | None:
+    """A name alone takes up nothing of the matter."""
+    names = {name.lower()[: about.STEM] for name in about.people_in(question)}
+    matter = about.matter(question) - names
+    return len(matter & about.matter(text)) >= about.TAKEN_UP if len(matter) >= about.LEAST_MATTER else None
 
 
 _KINDS: dict[str, _Kind] = {
@@ -79,6 +95,9 @@ _KINDS: dict[str, _Kind] = {
     ),
     "avoids": _Kind(lambda t, v: _bare(v) not in t.lower(), "does not say “{n}”", "", str),
     "language": _Kind(_is_language, "in {n}", "language", str),
+    "warm": _Kind(lambda t, _: about.sounds_warm(t), "warm and friendly", "warmth", rough=True),
+    "says_name": _Kind(lambda t, _: True, "says the person's name", "name", asked=_says_name),
+    "specific": _Kind(lambda t, _: True, "about what was written", "matter", asked=_is_specific, rough=True),
 }
 
 KINDS: tuple[str, ...] = tuple(_KINDS)
@@ -110,9 +129,19 @@ class Check:
         """Checks of one family cannot both be wished for; "" means it clashes with none."""
         return _KINDS[self.kind].family
 
-    def passes(self, text: str) -> bool:
-        """Whether the text has the property."""
-        return _KINDS[self.kind].test(text, self.value)
+    @property
+    def rough(self) -> bool:
+        """Whether it is a guess by word lists: of tone or sense, not of form."""
+        return _KINDS[self.kind].rough
+
+    def passes(self, text: str, question: str = "") -> bool:
+        """Whether the text, an answer to `question`, has the property; True where that question cannot tell."""
+        return self.judge(text, question) is not False
+
+    def judge(self, text: str, question: str = "") -> bool | None:
+        """The same, with None where the question cannot tell: no answer can say a name when nobody is named."""
+        kind = _KINDS[self.kind]
+        return kind.test(text, self.value) if kind.asked is None else kind.asked(text, question)
 
     def describe(self) -> str:
         """In plain words, such as "no lists" or "at most 2 sentences"."""
@@ -146,15 +175,16 @@ def infer_checks(hints: Sequence[str]) -> list[Check]:
     return list(kept)
 
 
-def score(text: str, checks: Sequence[Check]) -> float | None:
-    """What a text is worth by its checks: +1 if all pass, else -1 plus half the share that passes; None without checks.
+def score(text: str, checks: Sequence[Check], question: str = "") -> float | None:
+    """What an answer is worth by its checks: +1 if all pass, else -1 plus half the share that passes.
 
     A text that breaks one wish of three is still not as wished, so it never scores above -0.5: most checks pass by
-    themselves ("no headings"), and a reward for that would teach the broken one. An empty text scores -1.
+    themselves ("no headings"), and a reward for that would teach the broken one. An empty text scores -1. None where
+    there is no check, or none that can tell about an answer to this question.
     """
-    if not checks:
+    found = [passed for check in checks if (passed := check.judge(text, question)) is not None]
+    if not found:
         return None
     if not text.strip():
         return -1.0
-    passed = sum(check.passes(text) for check in checks)
-    return 1.0 if passed == len(checks) else -1.0 + 0.5 * passed / len(checks)
+    return 1.0 if all(found) else -1.0 + 0.5 * sum(found) / len(found)

@@ -32,6 +32,12 @@ _CASE = ("lowercase", "uppercase")
 _PROSE: tuple[Wish, ...] = (("no_lists", None), ("no_bold", None), ("no_headings", None))
 _MARKUP: tuple[Wish, ...] = (*_PROSE, ("no_tables", None))
 _MARKUP_FAMILIES = ("list", "bold", "heading", "table")
+_MANNERS = (
+    ("warm", "warm", "warmth", "cool"),
+    ("name", "says_name", "name", "no_name"),
+    ("specific", "specific", "matter", ""),
+)
+"""Phrase, check, family, and the phrase that takes it back."""
 _QUOTED = re.compile(r"[\"“«„]([^\"”»“]{2,60})[\"”»“]|(?<!\w)['‘]([^'’]{2,60}(?:['’]\w[^'’]*)?)['’](?!\w)")
 
 
@@ -87,6 +93,7 @@ def read_wishes(hint: str) -> Wishes:
         lengths = _lengths(unquoted, table)
         special.update(dict.fromkeys(lengths))
         _read_phrases(unquoted, table, special, numbered=any(not kind.endswith("paragraphs") for kind, _ in lengths))
+        _read_manner(unquoted, table, special, cleared)
         _read_language(unquoted, table, special)
         _read_quotes(text, table, special)
     return _settle(general, special, cleared)
@@ -174,6 +181,17 @@ def _read_phrases(text: str, table: dict[str, Any], special: dict[Wish, None], *
         special[("lowercase", None)] = None
     if not numbered and len({"brief", "long"} & found) == 1:
         special[("max_words", BRIEF_WORDS) if "brief" in found else ("min_words", LONG_WORDS)] = None
+
+
+def _read_manner(text: str, table: dict[str, Any], special: dict[Wish, None], cleared: set[str]) -> None:
+    """What an answer takes from its question, and how it sounds. Enough of it lifts an earlier wish: no more."""
+    found = {name for name, pattern in table["phrases"].items() if _regex(pattern).search(text)}
+    for name, kind, family, against in _MANNERS:
+        if against in found:
+            special.pop((kind, None), None)
+            cleared.add(family)
+        elif name in found and family not in cleared:
+            special[(kind, None)] = None
 
 
 def _lengths(text: str, table: dict[str, Any]) -> list[Wish]:

@@ -243,7 +243,7 @@ def test_wishes_are_read_from_everyday_words(hint: str, found: set[str]) -> None
 
 
 @pytest.mark.parametrize(
-    "hint", ["Thanks!", "It's Canberra.", "add milk to the list", "Don't answer in English", "Make it warmer", ""]
+    "hint", ["Thanks!", "It's Canberra.", "add milk to the list", "Don't answer in English", "Make it rhyme", ""]
 )
 def test_what_cannot_be_verified_gives_no_check(hint: str) -> None:
     assert infer_checks([hint]) == []
@@ -305,11 +305,12 @@ def test_a_check_survives_being_stored(check: Check) -> None:
     assert check.describe()
 
 
-@given(st.text(max_size=300), st.lists(_any_check(), min_size=1, max_size=5))
-def test_any_text_can_be_scored(text: str, checks: list[Check]) -> None:
-    value = score(text, checks)
-    assert value is not None
-    assert value == 1.0 or -1.0 <= value < -0.5 + 1e-9
+@given(st.text(max_size=300), st.lists(_any_check(), min_size=1, max_size=5), st.text(max_size=200))
+def test_any_text_can_be_scored(text: str, checks: list[Check], question: str) -> None:
+    value = score(text, checks, question)
+    tells = [check.judge(text, question) for check in checks if check.judge(text, question) is not None]
+    assert (value is None) == (not tells)
+    assert value is None or value == 1.0 or -1.0 <= value < -0.5 + 1e-9
 
 
 @given(st.text(max_size=300))

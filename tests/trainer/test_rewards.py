@@ -126,6 +126,25 @@ def test_what_checks_can_verify_is_never_put_to_a_judge_and_needs_no_exam(store:
         assert rewards(given[0], "- a\n- b") < 0  # type: ignore[operator]
 
 
+def test_a_rough_check_makes_way_for_a_judge_that_may_be_asked(store: Store, engine: LlamaCppEngine) -> None:
+    lesson = lessons(store, engine, "")[0]
+    wish = "Be warm, and no lists."
+    checks = [Check("warm"), Check("no_lists")]
+    alone = Rewards(checks, [wish])
+    assert alone(lesson, "Well done!") == 1.0 and alone(lesson, "It is so.") == -0.75
+    asked: list[str] = []
+
+    def follows(hint: str, reply: str) -> bool:
+        asked.append(hint)
+        return reply == "It is so."
+
+    judged = Rewards(checks, [wish], follows)
+    assert judged(lesson, "Well done!") == -0.5 and judged(lesson, "It is so.") == 1.0
+    assert asked == [wish, wish]
+    assert judged(lesson, "- Well done!") == -1.0, "what is certain needs no judge"
+    assert asked == [wish, wish]
+
+
 def test_checks_come_first_and_a_judge_in_doubt_changes_nothing(store: Store, engine: LlamaCppEngine) -> None:
     lesson = lessons(store, engine, "")[0]
     asked: list[str] = []

@@ -26,14 +26,14 @@ class Rewards:
 
     Args:
         checks: what can be verified of an answer.
-        hints: wishes that hold for every question. Those that no check can verify are put to the judge, as are those of
-            a question's own turn.
+        hints: wishes that hold for every question. Those that no check can verify, or only roughly, are put to the
+            judge, as are those of a question's own turn.
         follows: the judge's second question; None: its word does not count, and only the checks do.
     """
 
     def __init__(self, checks: Sequence[Check], hints: Sequence[str] = (), follows: Follows | None = None) -> None:
-        self._checks = list(checks)
-        self._hints = [hint for hint in hints if not infer_checks([hint])]
+        self._checks = [check for check in checks if follows is None or not check.rough]
+        self._hints = [hint for hint in hints if not _verifiable(hint)]
         self._follows = follows
 
     def can_tell(self, lessons: Sequence[Lesson]) -> bool:
@@ -50,7 +50,7 @@ class Rewards:
         Checks come first: an answer that breaks one is not as wished, whatever else it is. One that keeps them all but
         not a wish put to the judge scores -0.5, as one that breaks a check of several does.
         """
-        by_checks = score(text, self._checks)
+        by_checks = score(text, self._checks, lesson.turn.question)
         if by_checks is not None and by_checks < 1.0:
             return by_checks
         wishes = self._wishes(lesson)
@@ -67,7 +67,13 @@ class Rewards:
         if self._follows is None:
             return []
         own = lesson.turn.hint
-        return [*self._hints, *([own] if own and own not in self._hints and not infer_checks([own]) else [])]
+        return [*self._hints, *([own] if own and own not in self._hints and not _verifiable(own) else [])]
+
+
+def _verifiable(hint: str) -> bool:
+    """Whether checks tell all that can be told of it without sense for tone."""
+    checks = infer_checks([hint])
+    return bool(checks) and not any(check.rough for check in checks)
 
 
 def judged(
