@@ -36,13 +36,14 @@ class Retention:
 
 
 def retention(hints: Sequence[Hint], probes: Sequence[Probe]) -> list[Retention]:
-    """Each hint that checks can verify. One that they cannot is not in the list: it stays in the prompt."""
+    """Each hint that checks can verify. One that they cannot, or only roughly, is not in the list: it stays in the
+    prompt."""
     found = []
     untold_texts = [(text, probe.question) for probe in probes for text in (probe.answers_after or (probe.after,))]
     told_texts = [(probe.hinted, probe.question) for probe in probes if probe.hinted]
     for hint in hints:
         checks = infer_checks([hint.text])
-        if hint.scope != "everywhere":
+        if hint.scope != "everywhere" or any(check.rough for check in checks):
             continue
         told, untold = _share(told_texts, checks), _share(untold_texts, checks)
         if told is None or untold is None:
