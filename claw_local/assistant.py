@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from .engine.opening import Source
 from .engine.pool import Engines
-from .errors import UsageError
+from .errors import ClawError, UsageError
 from .memory import fast
 from .paths import Paths, locate
 from .reply import Answer, Reply
@@ -97,6 +98,9 @@ class Assistant(Comparing, Reasons, Titles):
         self.tools.close()
         if self._handing is not None:
             self._handing.close()
+        if self._shelving is not None:
+            with suppress(ClawError, MemoryError):  # It can be computed again.
+                self._shelving.put(self._engines.engines())
         self._engines.close()
         self.store.close()
 

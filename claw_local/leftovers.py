@@ -111,7 +111,7 @@ def _note(made: Path) -> Path | None:
 
 
 def _folders(paths: Paths) -> Iterator[Path]:
-    yield from dict.fromkeys((paths.data, paths.config, paths.themes, paths.backups, paths.models))
+    yield from dict.fromkeys((paths.data, paths.config, paths.themes, paths.backups, paths.models, paths.caches))
     for root in (paths.adapters, paths.runs):
         yield root
         for entry in _listed(root):

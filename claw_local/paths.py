@@ -51,6 +51,11 @@ class Paths:
     def runs(self) -> Path:
         return self.data / "runs"
 
+    @property
+    def caches(self) -> Path:
+        """KV caches of the last chats; what stands in them can be computed again. Made when one is written."""
+        return self.data / "caches"
+
     def make(self) -> Paths:
         """Create the folders, readable by their owner only (0700).
 

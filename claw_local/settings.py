@@ -76,6 +76,9 @@ class ModelSettings(Section):
     With more, memory holds three chats of the longest kind instead of one: two of which are under way."""
     keep_open: int = Field(2, ge=1, le=8)
     """Most model files that are kept in memory at once, when chats have models of their own."""
+    kept_mb: int = Field(512, ge=0)
+    """Most megabytes of disk for what a model has computed of the last chats (its KV cache): they go on after a restart
+    without being read anew. Private chats are never there; what is deleted for good goes. 0: nothing is written."""
 
 
 class OllamaSettings(ServerSettings):

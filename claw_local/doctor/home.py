@@ -63,12 +63,12 @@ def open_to_others(paths: Paths) -> Iterator[Path]:
 
 
 def _own(paths: Paths) -> Iterator[Path]:
-    """The folders, the database with what is beside it, the settings, backups, and logs of runs."""
-    folders = (paths.data, paths.config, paths.adapters, paths.backups, paths.runs)
+    """The folders, the database with what is beside it, the settings, backups, logs of runs, and caches."""
+    folders = (paths.data, paths.config, paths.adapters, paths.backups, paths.runs, paths.caches)
     yield from (folder for folder in dict.fromkeys(folders) if folder.is_dir())
     beside = [paths.database.with_name(paths.database.name + ending) for ending in ("", "-wal", "-shm")]
     listed = [*beside, paths.settings, paths.config / "mcp.json"]
-    for folder in (paths.backups, paths.runs):
+    for folder in (paths.backups, paths.runs, paths.caches):
         listed += sorted(folder.glob("*")) if folder.is_dir() else []
     yield from (path for path in dict.fromkeys(listed) if path.exists() and not path.is_symlink())
 

@@ -67,6 +67,7 @@ class KeptSequence:
 
     def put_back(self, tokens: Sequence[int], adapters: Adapters, state: State) -> None:
         """Hold what another one saved, of the same model; nothing, where there is no place for it."""
+        self.user = None
         self.context.apply(adapters)
         self.forget()
         if self.context.restore(0, state):

@@ -84,6 +84,11 @@ class Engines(Generic[Key]):
         with self._guard:
             return sorted(self._open, key=lambda key: -self._open[key].used)
 
+    def engines(self) -> list[ChatEngine]:
+        """Those that are open."""
+        with self._guard:
+            return [entry.engine for entry in self._open.values()]
+
     def on_gpu(self) -> bool:
         """Whether one of them holds a GPU's memory."""
         with self._guard:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import NotFoundError
@@ -43,6 +43,14 @@ class Chats:
             for row in db.table("chats").rows_where("id = ?", [chat_id]):
                 return chat_of(row)
         raise NotFoundError(f"There is no chat {chat_id}. `claw-local history list` shows those there are.")
+
+    def there(self, chat_ids: Iterable[int]) -> set[int]:
+        """Those of these chats that are there and not deleted."""
+        with self._database.read() as db:
+            chosen = sorted(set(chat_ids))
+            marks = ",".join("?" * len(chosen))
+            rows = db.execute(f"select id from chats where deleted_at = '' and id in ({marks})", chosen)
+            return {int(row[0]) for row in rows}
 
     def list(self, *, limit: int = 200, archived: bool = False) -> list[Chat]:
         """Newest first; deleted ones are left out."""

@@ -6,6 +6,7 @@ It must never know what the tables mean.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ class Database:
 
     def __init__(self, paths: Paths, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
         self.path = paths.database
-        self._backups = paths.backups
+        self._backups, self._caches = paths.backups, paths.caches
         self._local = threading.local()
         # Each with a lock that its thread holds while it is at work: closing it then would crash the process.
         self._connections: dict[sqlite3.Connection, threading.RLock] = {}
@@ -154,11 +155,12 @@ class Database:
     @contextmanager
     def erasing(self) -> Iterator[None]:
         """What is deleted meanwhile is overwritten on the disk, and the log it passed through emptied if nobody reads
-        it at that moment."""
+        it at that moment. What was computed from texts, the caches of chats, goes with them, whosever they are."""
         with self.read() as db:
             db.conn.execute("PRAGMA secure_delete = ON")
             try:
                 yield
+                shutil.rmtree(self._caches, ignore_errors=True)
                 db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
                 db.conn.execute("PRAGMA secure_delete = OFF")

@@ -163,6 +163,10 @@ class Messages:
                 return message_of(row)
         raise NotFoundError(f"There is no message {message_id}. Message ids stand in `claw-local ask --json`.")
 
+    def is_there(self, message_id: int) -> bool:
+        with self._database.read() as db:
+            return db.execute("select 1 from messages where id = ?", [message_id]).fetchone() is not None
+
     def last(self) -> tuple[int, str]:
         """Id of the newest message and when it was written; (0, "") if there is none. Quick."""
         with self._database.read() as db:

@@ -66,7 +66,9 @@ class Drafting(Opened):
                 tools, problems = self.tools.told(record) if choices.tools else ((), [])
                 if tools:
                     drawn = calling(engine, drawn, tools, must=choices.must_call)
-                draft = self._draft(reply_id, lease, record.system, messages, drawn, chosen, active, tools)
+                draft = self._draft(
+                    reply_id, lease, record.system, messages, drawn, chosen, active, tools, chat_id=record.id
+                )
                 draft.notices.extend(problems)
                 return draft
             except BaseException:
@@ -129,7 +131,10 @@ class Drafting(Opened):
         chosen: AdapterRecord | None,
         active: Sequence[Hint],
         tools: Sequence[ToolSpec] = (),
+        *,
+        chat_id: int | None = None,
     ) -> Draft:
+        """`chat_id`: the chat it goes on with; None: it stands beside it."""
         engine = lease.engine
         prompt = rendered(engine, messages, tools, reserve=min(drawn.max_tokens, engine.info.context // 4))
         self.store.messages.describe(
@@ -145,9 +150,15 @@ class Drafting(Opened):
             self.store.hints.count_use([hint.id for hint in active])
 
         def begin(cancel: threading.Event) -> tuple[Generation, Iterator[str]]:
+            shelving = self._shelving if chat_id is not None else None
             with self._beginning:
+                if shelving is not None and chat_id is not None:
+                    shelving.bring(engine, chat_id, prompt.token_ids)
                 apply(engine, chosen)
-                return engine.generate(prompt, drawn, cancel=cancel)
+                generation, pieces = engine.generate(prompt, drawn, cancel=cancel)
+            if shelving is not None and chat_id is not None:
+                shelving.begun(chat_id, reply_id, generation)
+            return generation, pieces
 
         return Draft(
             model=engine.info.name,

@@ -24,6 +24,7 @@ class Incognito(Assistant):
         store = Store(owner.paths, InMemoryDatabase(owner.paths))
         super().__init__(owner.paths, owner.settings, owner._model, store=store, engines=owner._engines)
         self._owner = owner
+        self._shelving = None
         # What is in use is no private matter: a switch made in another program holds here too.
         self.adapters = owner.adapters
         self._copy(owner.store)

@@ -18,6 +18,7 @@ from ..paths import Paths
 from ..settings import Settings
 from ..store import Chat, Signal, Store, StoredMessage
 from . import drawing
+from .shelving import Shelving
 from .text import clean
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Opened:
         self._engines = engines or Engines(
             self._open_engine, in_memory=lambda source: source.kind == "gguf", most=settings.model.keep_open
         )
+        self._shelving: Shelving | None = Shelving(self.store, paths.caches, settings.model.kept_mb)
         self._handing: Handing | None = None
         # Which adapters are applied is the engine's state: setting them and beginning a reply belong together.
         self._beginning = threading.Lock()
