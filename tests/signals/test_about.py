@@ -53,6 +53,7 @@ def test_forms_of_a_word_are_one_matter_and_words_of_the_request_are_none() -> N
         ("写得好，继续努力！", True),
         ("よく書けました。", True),
         ("The answer is 60.", False),
+        ("Dear Omar, I hope this message finds you well. Of course I am happy to help.", False),
         ("Great, but stupid.", False),
         ("He greatly erred.", False),
         ("", False),
