@@ -170,8 +170,9 @@ class Forgetting:
         left = [] if text else waiting.still_named(receipts[-1])
         report("deleting files")
         files = sorted({*files, *waiting.files(self._store, self._paths), *sweeping.left_behind(self._paths)})
-        stuck = sweeping.remove(files)
-        waiting.keep(self._store, self._paths, stuck)
+        # The caches of chats are no use to keep, and whoever forgets anything may have been in one.
+        stuck = [*sweeping.remove(files), *sweeping.remove([self._paths.caches])]
+        waiting.keep(self._store, self._paths, [entry for entry in stuck if entry != self._paths.caches])
         left += [f"{entry} cannot be deleted" for entry in stuck]
         report("writing the database anew")
         try:

@@ -6,7 +6,6 @@ It must never know what the tables mean.
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from typing import TypeVar
 from sqlite_utils import Database as SqliteDatabase
 
 from ..errors import DiskError, NotFoundError, StoreError
-from ..leftovers import aside
+from ..leftovers import aside, remove
 from ..paths import Paths
 from .adrift import Adrift
 from .failing import in_words, is_the_disk
@@ -160,7 +159,7 @@ class Database:
             db.conn.execute("PRAGMA secure_delete = ON")
             try:
                 yield
-                shutil.rmtree(self._caches, ignore_errors=True)
+                remove(self._caches)
                 db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
                 db.conn.execute("PRAGMA secure_delete = OFF")

@@ -283,13 +283,13 @@ def test_what_was_broken_off_half_way_is_said_and_swept_later(told: Told) -> Non
 def test_what_could_not_be_deleted_is_tried_again_and_never_called_clean(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from claw_local.forgetting import sweeping
+    from claw_local import leftovers
 
     def refusing(folder: Path) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping.shutil, "rmtree", refusing)
+        patch.setattr(leftovers.shutil, "rmtree", refusing)
         assert any(
             "cannot be deleted" in words for words in told.assistant.forgetting.forget(Request((told.secret,))).left
         )
@@ -386,3 +386,11 @@ def test_forgetting_in_a_copy_of_a_home_leaves_the_home_alone(told: Told, tmp_pa
     assert receipt.adapters == (told.stained, told.child)
     assert original.exists() and not (copy / "adapters" / "run-2-stained").exists()
     again.close()
+
+
+def test_caches_of_chats_go_with_whatever_is_forgotten(told: Told) -> None:
+    caches = told.assistant.paths.caches
+    caches.mkdir()
+    (caches / "1.kv").write_bytes(b"what a chat said, as numbers")
+    told.assistant.forgetting.forget(Request((told.secret,)))
+    assert not caches.exists()
