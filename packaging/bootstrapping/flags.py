@@ -57,9 +57,10 @@ def choose(machine: Machine, environment: Mapping[str, str] = os.environ) -> str
     """The value of CMAKE_ARGS.
 
     GGML_NATIVE is off always: a wheel built for exactly this CPU may be kept in pip's cache, meet another CPU, and
-    die there. What the person has set in CMAKE_ARGS stands, and comes last so that it wins.
+    die there. What reads images, a quarter of all there is to compile, is left out: nothing here uses it. What the
+    person has set in CMAKE_ARGS stands, and comes last so that it wins.
     """
-    chosen = ["-DGGML_NATIVE=OFF"]
+    chosen = ["-DGGML_NATIVE=OFF", "-DLLAVA_BUILD=OFF"]
     if machine.architecture in ("x86_64", "amd64") and machine.cpu_flags is not None:
         chosen += [f"-DGGML_{part}=OFF" for part, flag in X86_PARTS.items() if flag not in machine.cpu_flags]
     if machine.nvidia_driver and machine.cuda_compiler:

@@ -8,12 +8,15 @@ from bootstrapping.flags import Machine, choose, look, read_cpu_flags, wants_gpu
 MODERN = frozenset({"avx", "avx2", "f16c", "fma", "bmi2", "sse4_2"})
 
 
+ALWAYS = "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF"
+
+
 def linux(**found) -> Machine:
     return Machine(system="Linux", architecture="x86_64", **{"cpu_flags": MODERN, **found})
 
 
 def test_a_plain_machine_gets_a_portable_build():
-    assert choose(linux(), {}) == "-DGGML_NATIVE=OFF"
+    assert choose(linux(), {}) == ALWAYS
 
 
 def test_cuda_needs_both_the_driver_and_the_compiler():
@@ -36,13 +39,13 @@ def test_a_cpu_without_avx2_gets_a_build_without_it():
 
 
 def test_what_is_not_known_of_the_cpu_is_not_guessed():
-    assert choose(Machine("Windows", "amd64"), {}) == "-DGGML_NATIVE=OFF"
+    assert choose(Machine("Windows", "amd64"), {}) == ALWAYS
 
 
 def test_what_the_person_set_stands():
     machine = linux(nvidia_driver=True, cuda_compiler=True)
     flags = choose(machine, {"CMAKE_ARGS": "-DGGML_CUDA=off -DGGML_VULKAN=on"}).split()
-    assert flags == ["-DGGML_NATIVE=OFF", "-DGGML_CUDA=off", "-DGGML_VULKAN=on"]
+    assert flags == [*ALWAYS.split(), "-DGGML_CUDA=off", "-DGGML_VULKAN=on"]
     assert choose(machine, {"CMAKE_ARGS": "-DGGML_NATIVE=ON"}).split()[-1] == "-DGGML_NATIVE=ON"
     assert "-DGGML_NATIVE=OFF" not in choose(machine, {"CMAKE_ARGS": "-DGGML_NATIVE=ON"})
 
