@@ -245,8 +245,16 @@ class LearningView(Keyed[None]):
         """Take the hint under the cursor out of the prompt, or put it back."""
         hint = self._hint()
         if hint is not None:
-            change = self._assistant.hints.off if hint.state == "active" else self._assistant.hints.on
-            await self._change(change, hint.id)
+            off = hint.state == "active"
+            await self._change(self._assistant.hints.off if off else self._assistant.hints.on, hint.id)
+            run = await self._claw.quick(self._assistant.learn.still_taught, hint.id) if off else None
+            if run is not None:
+                words = _(
+                    "It is out of the prompt. The paused run {id} was begun with it, and teaches it all the same when "
+                    "it goes on; to remove the hint (x) gives that run up.",
+                    id=run.id,
+                )
+                self._claw.say(words, severity="warning", timeout=10)
 
     def action_hint_edit(self) -> None:
         """Say the hint under the cursor otherwise."""
@@ -288,6 +296,7 @@ class LearningView(Keyed[None]):
 
     async def _change(self, change: Callable[..., Any], *arguments: Any) -> None:
         await self._claw.quick(change, *arguments)
+        self._claw.main.say_given_up(await self._claw.quick(self._assistant.learn.given_up) or ())
         await self.refresh_all()
         await self._claw.main.refresh_status()  # It says which hints made room for another.
 
