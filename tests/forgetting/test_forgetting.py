@@ -232,7 +232,7 @@ def test_a_program_that_only_begins_a_run_is_never_ended(told: Told, monkeypatch
 
 
 def test_a_reader_in_the_way_is_said_and_the_disk_is_cleaned_later(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    from claw_local.forgetting import sweeping
+    from claw_local import leftovers
 
     monkeypatch.setattr(sweeping, "PATIENCE_S", 0.3)
     monkeypatch.setattr("claw_local.store.database.BUSY_TIMEOUT_S", 0.2)
@@ -284,13 +284,13 @@ def test_what_was_broken_off_half_way_is_said_and_swept_later(told: Told) -> Non
 def test_what_could_not_be_deleted_is_tried_again_and_never_called_clean(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from claw_local.forgetting import sweeping
+    from claw_local import leftovers
 
     def refusing(folder: Path) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping.shutil, "rmtree", refusing)
+        patch.setattr(leftovers.shutil, "rmtree", refusing)
         assert any(
             "cannot be deleted" in words for words in told.assistant.forgetting.forget(Request((told.secret,))).left
         )
