@@ -232,7 +232,7 @@ def test_a_program_that_only_begins_a_run_is_never_ended(told: Told, monkeypatch
 
 
 def test_a_reader_in_the_way_is_said_and_the_disk_is_cleaned_later(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    from claw_local import leftovers
+    from claw_local.forgetting import sweeping
 
     monkeypatch.setattr(sweeping, "PATIENCE_S", 0.3)
     monkeypatch.setattr("claw_local.store.database.BUSY_TIMEOUT_S", 0.2)
