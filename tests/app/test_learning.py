@@ -121,6 +121,7 @@ async def test_f5_again_asks_and_stops_the_run(app: ClawApp, run: Run, until: Un
         assert not run.cancel.is_set()  # type: ignore[union-attr]
         await pilot.press("y")
         await until(pilot, lambda: "Learning was stopped" in said(app))
+        assert "did not work" not in said(app)
         assert not app.main.query_one(LearnBar).display
 
 

@@ -11,7 +11,7 @@ from textual import on
 from textual.message import Message
 from textual.screen import Screen
 
-from claw_local.errors import ClawError
+from claw_local.errors import ClawError, LearnError
 from claw_local.language import N_, _, ngettext
 
 from ..text import one_line
@@ -194,7 +194,10 @@ class LearningActions(Screen[None]):
         except LearningPaused:
             await self._say_paused(assistant)
         except Exception as error:
-            self.claw.fail(error)
+            if stop.is_set() and isinstance(error, LearnError):  # As the person wanted.
+                self.claw.say(self.claw.sentence(error), title=_("Learning stopped"), timeout=8)
+            else:
+                self.claw.fail(error)
         else:
             self._tell(result)
         finally:

@@ -124,7 +124,11 @@ class LearningView(Keyed[None]):
         self._runs = {run.id: run for run in runs}
         self._adapters = {record.id: record for record in adapters}
         self._in_use = status.adapter
-        self.query_one("#learned-head", Static).update(self._head(status))
+        head = self.query_one("#learned-head", Static)
+        words = self._head(status)
+        if words.cell_length > (head.content_size.width or self.app.size.width):
+            words = self._head(status, short=True)
+        head.update(words)
         self.query_one(ScorePanel).fill(scored)
         self._list("hints").fill([self._hint_row(hint) for hint in hints])
         self._list("runs").fill([self._run_row(run) for run in runs])
@@ -142,7 +146,7 @@ class LearningView(Keyed[None]):
     def _list(self, name: str) -> RowList:
         return self.query_one(f"#{name}", RowList)
 
-    def _head(self, status: LearnStatus) -> Content:
+    def _head(self, status: LearnStatus, *, short: bool = False) -> Content:
         parts = [Content.styled(_("What it learned"), "bold $primary")]
         parts.append(
             Content.styled(
@@ -150,8 +154,13 @@ class LearningView(Keyed[None]):
                 "$success" if status.enabled and not status.held else "$quiet",
             )
         )
-        parts.append(Content(_("adapter {id} in use", id=status.adapter) if status.adapter else _("base model in use")))
-        parts.append(Content(ngettext("{number} correction waiting", "{number} corrections waiting", status.lessons)))
+        if short:
+            parts.append(Content(_("adapter {id}", id=status.adapter) if status.adapter else _("base model")))
+            parts.append(Content(ngettext("{number} waiting", "{number} waiting", status.lessons)))
+        else:
+            named = _("adapter {id} in use", id=status.adapter) if status.adapter else _("base model in use")
+            waiting = ngettext("{number} correction waiting", "{number} corrections waiting", status.lessons)
+            parts += [Content(named), Content(waiting)]
         if status.waiting:
             parts.append(
                 Content(ngettext("{number} reply not judged yet", "{number} replies not judged yet", status.waiting))
