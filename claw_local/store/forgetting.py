@@ -128,7 +128,8 @@ def counts(db: SqliteDatabase, going: Going) -> dict[str, int]:
         "signals": len(signals | going.signals),
         "hints": len(hints | going.hints),
         "samples": len(list(rows_of(db, "message_id", "samples", "message_id", going.taught))),
-        "drafts": sum(map(len, (going.drafts, going.new_drafts)))
+        "drafts": len(going.drafts)
+        + len(going.new_drafts)
         + sum(bool(draft) for (draft,) in rows_of(db, "draft", "chats", "id", going.chats)),
         "titles": len(going.titles),
         "settings": sum(
