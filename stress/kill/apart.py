@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import random
 import shutil
-import sqlite3
 import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
 
 from claw_local.paths import Paths, locate
+from claw_local.store import opening
 from claw_local.store.database import Database, now
 from claw_local.store.migrations import MIGRATIONS
 
@@ -60,7 +60,7 @@ class Apart:
         found = [] if texts == [_text(number) for number in range(OLD_MESSAGES)] else ["messages were lost or changed"]
         whole = [file for file in paths.backups.glob("*.db") if not file.name.startswith(".")]
         for file in whole:
-            with closing(sqlite3.connect(file)) as connection:
+            with closing(opening.connect(file, like=paths.database)) as connection:
                 if connection.execute("select count(*) from messages").fetchone() != (OLD_MESSAGES,):
                     found.append(f"the copy {file.name} is not whole")
         if not whole:
@@ -78,12 +78,12 @@ class Apart:
         shutil.copytree(self.paths.data, copy, ignore=shutil.ignore_patterns("*-wal", "*-shm", "models"))
         shutil.copytree(self.paths.models, copy / "models")
         with (
-            closing(sqlite3.connect(self.paths.database)) as live,
-            closing(sqlite3.connect(copy / "claw-local.db")) as to,
+            closing(opening.connect(self.paths.database)) as live,
+            closing(opening.connect(copy / "claw-local.db", like=self.paths.database)) as to,
         ):
             live.backup(to)
         paths = locate(copy)
-        with closing(sqlite3.connect(paths.database, isolation_level=None)) as connection:
+        with closing(opening.connect(paths.database)) as connection:
             connection.execute(
                 "insert into chats (title, model, system, learn, archived, created_at, updated_at) "
                 "values ('since', '', '', 1, 0, ?, ?)",
@@ -114,7 +114,7 @@ def old_home(folder: Path) -> Path:
     """A home as an older version left it, with enough in it that bringing it up to date takes a while."""
     paths = locate(folder).make()
     Database(paths, MIGRATIONS[:OLD_MIGRATIONS]).close()
-    with closing(sqlite3.connect(paths.database, isolation_level=None)) as connection:
+    with closing(opening.connect(paths.database)) as connection:
         connection.execute("BEGIN")
         connection.execute(
             "insert into chats (id, title, model, system, learn, archived, created_at, updated_at) "
@@ -136,5 +136,5 @@ def _text(number: int) -> str:
 
 
 def _chats(paths: Paths) -> list[str]:
-    with closing(sqlite3.connect(paths.database)) as connection:
+    with closing(opening.connect(paths.database)) as connection:
         return [row[0] for row in connection.execute("select title from chats order by id")]
