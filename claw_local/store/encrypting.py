@@ -45,7 +45,7 @@ def encrypt(paths: Paths, new: Callable[[], tuple[Encryption, Key]], report: Rep
         StoreError: it cannot be done, and why; the database is as it was.
     """
     cipher.package()
-    leftovers.sweep(paths)
+    leftovers.sweep(paths.make())
     path = paths.database
     with _in_words(path):
         noted = unlocking.read(path)
