@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..errors import UsageError
+from ..errors import StoreError, UsageError
 from .common import JSON_OPTION, harmless, print_json
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ def status(json_output: bool = JSON_OPTION) -> None:
 
     paths = locate()
     noted = unlocking.read(paths.database)
+    if encrypting.is_unnoted(paths.database):
+        raise StoreError(encrypting.UNNOTED.format(path=paths.database))
     encrypted = noted is not None and opening.is_encrypted(paths.database)
     source = noted.source if noted is not None and encrypted else None
     plain_copies = [file for file, plain in encrypting.copies(paths) if plain]

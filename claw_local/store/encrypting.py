@@ -22,6 +22,10 @@ from .failing import in_words
 from .unlocking import Encryption, Key
 
 BUSY_S = 3.0
+UNNOTED = (
+    "{path} is damaged, or it is encrypted and the note of it is gone. If it is, `claw-local encrypt on` makes the note "
+    "anew from the passphrase; `claw-local doctor` says more."
+)
 PIECE = 1 << 20
 Report = Callable[[str], None]
 
@@ -74,6 +78,8 @@ def make_plain(paths: Paths, report: Report = lambda words: None) -> Done:
     path = paths.database
     with _in_words(path):
         encryption = unlocking.read(path)
+        if encryption is None and is_unnoted(path):
+            raise StoreError(UNNOTED.format(path=path))
         if encryption is None:
             return Done(False, 0, ())
         cipher.package()
@@ -87,6 +93,11 @@ def make_plain(paths: Paths, report: Report = lambda words: None) -> Done:
         paths.encryption.unlink()
         _sync(paths.encryption.parent)
         return done
+
+
+def is_unnoted(path: Path) -> bool:
+    """Whether a database is neither plain nor noted as encrypted."""
+    return not unlocking.beside(path).exists() and opening.begins(path) not in (b"", opening.MAGIC)
 
 
 def copies(paths: Paths) -> Iterator[tuple[Path, bool]]:

@@ -144,8 +144,8 @@ def test_a_keyring_that_keeps_nothing_leaves_all_as_it_was(
 
 
 COMMANDS = """
-history list; history search harbour; history show 1; history export --all --out {out}/chats.md; hints list; adapters list
-learn status; learn log; learn likes; serve keys list; serve keys add me; judge exam --help; feedback --help
+history list; history search harbour; history show 1; history export --all --out {out}/chats.md; hints list
+adapters list; learn status; learn log; learn likes; serve keys list; serve keys add me; judge exam --help; feedback --help
 backup {out}/a.backup; restore {out}/a.backup --yes; forget --receipts; forget 1 --help; models list; tools list
 config list; history delete 1 --help; uninstall --dry-run; hints off 1; learn on; learn pause; learn off
 """
@@ -219,6 +219,36 @@ def test_a_learning_run_gets_the_key_in_its_environment_and_nowhere_else(
     )
     assert (done.stdout, done.stderr) == ("kites\n", "")
     assert not any(handed.encode() in file.read_bytes() for file in filled.data.rglob("*") if file.is_file())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_passphrase_is_asked_for_in_a_terminal_unseen_and_never_in_a_pipe() -> None:
+    import pty
+
+    script = "from claw_local.cli.passphrase import ask; print('said', ask('Words: '))"
+    mine, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    ) as program:
+        os.close(theirs)
+        shown = b""
+        while b"Words: " not in shown:
+            shown += os.read(mine, 100)
+        os.write(mine, b"seven grey kites\n")
+        assert program.communicate(timeout=20)[0] == "said seven grey kites\n"
+        shown += os.read(mine, 100)
+        assert b"kites" not in shown
+    os.close(mine)
+    piped = subprocess.run(
+        [sys.executable, "-c", script], input="no passphrase\n", capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert piped.stdout == "said None\n"
 
 
 def test_one_place_alone_opens_the_database() -> None:

@@ -367,6 +367,8 @@ def test_a_note_that_is_gone_is_made_anew_from_the_passphrase(home: Paths, key: 
     home.encryption.unlink()
     with pytest.raises(StoreError, match="damaged"):
         Store(home)
+    with pytest.raises(StoreError, match="encrypt on"):
+        encrypting.make_plain(home)
     assert not encrypting.encrypt(home, new()).database
     assert said(home) == [SAID]
     home.encryption.write_text("{}")
