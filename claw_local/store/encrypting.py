@@ -23,8 +23,8 @@ from .unlocking import Encryption, Key
 
 BUSY_S = 3.0
 UNNOTED = (
-    "{path} is damaged, or it is encrypted and the note of it is gone. If it is, `claw-local encrypt on` makes the note "
-    "anew from the passphrase; `claw-local doctor` says more."
+    "{path} is damaged, or it is encrypted and the note of it is gone. If it is, `claw-local encrypt on` makes the "
+    "note anew from the passphrase; `claw-local doctor` says more."
 )
 PIECE = 1 << 20
 Report = Callable[[str], None]

@@ -145,7 +145,7 @@ def test_a_keyring_that_keeps_nothing_leaves_all_as_it_was(
 
 COMMANDS = """
 history list; history search harbour; history show 1; history export --all --out {out}/chats.md; hints list
-adapters list; learn status; learn log; learn likes; serve keys list; serve keys add me; judge exam --help; feedback --help
+adapters list; learn status; learn log; learn likes; serve keys list; serve keys add me; feedback --help
 backup {out}/a.backup; restore {out}/a.backup --yes; forget --receipts; forget 1 --help; models list; tools list
 config list; history delete 1 --help; uninstall --dry-run; hints off 1; learn on; learn pause; learn off
 """
