@@ -63,6 +63,8 @@ def encrypt(paths: Paths, new: Callable[[], tuple[Encryption, Key]], report: Rep
                 "changed."
             )
         encryption, key = new()
+        if not leftovers.remove(paths.caches):  # What was said stands in them, as tokens.
+            raise StoreError(f"{paths.caches} cannot be deleted. Delete it, and try again; nothing was changed.")
         if head:
             report("encrypting the database")
             _turn(path, None, key, before=lambda: encryption.write(paths.encryption))

@@ -80,6 +80,8 @@ def test_nothing_of_what_was_said_is_plain_and_the_way_back_has_it_all(home: Pat
     assert len(plain_places(home)) == 2
     copied = next(home.backups.glob("*.db"))
     os.utime(copied, (1e9, 1e9))
+    home.caches.mkdir()
+    (home.caches / "1.kv").write_bytes(SAID.encode())
     done = encrypting.encrypt(home, new())
     assert (done.database, done.copies, done.left) == (True, 1, ())
     assert plain_places(home) == [] and opening.is_encrypted(home.database)
