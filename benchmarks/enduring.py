@@ -1,11 +1,14 @@
 """Does a server that has answered thousands of requests still hold the memory it began with?
 
-    python -m benchmarks.enduring [--requests 10000] [--warm 1000] [--clients 4] [--learn] [--json]
+    python -m benchmarks.enduring [--requests 10000] [--warm 1000] [--clients 4] [--tiny] [--learn] [--json]
 
 `claw-local serve` runs in a process of its own, and is asked in every way it knows, one-token replies each: chats whole
 and in streams, with tools, with a shape, through all three APIs, embeddings, requests that are wrong, and clients that
-go away in the middle. Its memory is looked at while they come. After the warm-up, in which caches fill, it may not grow
-by more than 24 MB; if it does, the exit status is 1.
+go away in the middle. What it holds is looked at while they come, whenever nobody is being answered: memory (of the
+processes that it started, too), open files, threads, and chats in its store. After the warm-up, in which caches fill,
+memory may not grow by more than 24 MB and files and threads not by more than a few; nor may a request be answered
+otherwise than expected. Else the exit status is 1. With --tiny the model takes hardly any time, so that what is looked
+at is all else.
 """
 
 from __future__ import annotations
@@ -13,25 +16,36 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import psutil
 
+from claw_local.paths import locate
+from claw_local.store import Store
+from stress.tiny import write_tiny
+
 from .homework import run
 from .served import started
 
 MOST_MB = 24.0
+MOST_MORE = 4
+"""Files or threads that there may be more of than after the warm-up: one may just be closing."""
 LOOKS = 20
-"""How often memory is looked at."""
+"""How often the server is looked at."""
+SETTLE_S = 10.0
+"""Longest wait for connections to be closed before it is looked at."""
+FINE = frozenset(["as expected", "left"])
 TOOL = {"name": "look", "parameters": {"type": "object", "properties": {"what": {"type": "string"}}}}
 SHAPE = {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}
 
@@ -77,48 +91,106 @@ def ask(client: httpx2.Client, number: int, path: str, body: dict[str, Any], sta
     return "as expected" if answered.status_code == status else f"{answered.status_code} in the place of {status}"
 
 
-def endure(url: str, pid: int, requests: int, warm: int, clients: int) -> dict[str, Any]:
-    """Ask so many times, and look at the server's memory meanwhile."""
+@dataclass(frozen=True)
+class Look:
+    """What the server holds at one moment: itself, and the processes it started.
+
+    Attributes:
+        memory_mb: resident memory in megabytes.
+        files: open files, connections among them.
+        chats: in its store; a session is one of them.
+    """
+
+    memory_mb: float
+    files: int
+    threads: int
+    processes: int
+    chats: int
+
+
+def look(process: psutil.Process, store: Store, url: str) -> Look:
+    """Look at it once the connections of those who have gone are closed, or have had their time for it."""
+    port, until = int(url.rpartition(":")[2]), time.monotonic() + SETTLE_S
+    while time.monotonic() < until and any(
+        one.laddr and one.laddr.port == port and one.raddr for one in process.net_connections("tcp")
+    ):
+        time.sleep(0.1)
+    family = [process, *process.children(recursive=True)]
+    memory = sum(one.memory_info().rss for one in family)
+    files = sum(one.num_fds() for one in family) if hasattr(process, "num_fds") else 0
+    with store.database.read() as db:
+        chats = db.execute("select count(*) from chats").fetchone()[0]
+    return Look(round(memory / 1e6, 1), files, sum(one.num_threads() for one in family), len(family), chats)
+
+
+def endure(
+    url: str, pid: int, home: Path, requests: int, warm: int, clients: int, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Ask so many times, and look at the server meanwhile; `say` is told what is seen."""
     process = psutil.Process(pid)
     found: Counter[str] = Counter()
     lock = threading.Lock()
-    made = bodies()
+    made = enumerate(bodies())
 
     def some(count: int) -> None:
         with httpx2.Client(base_url=url, timeout=120) as client:
             for _ in range(count):
                 with lock:
-                    number, (path, body, status) = sum(found.values()), next(made)
-                    found["under way"] += 1
-                word = ask(client, number, path, body, status)
+                    number, request = next(made)
+                word = ask(client, number, *request)
                 with lock:
-                    found["under way"] -= 1
                     found[word] += 1
 
-    def all_of(count: int) -> float:
-        """Megabytes after so many more."""
+    def all_of(count: int) -> None:
         with ThreadPoolExecutor(clients) as pool:
             list(pool.map(some, [count // clients + (n < count % clients) for n in range(clients)]))
-        return round(process.memory_info().rss / 1e6, 1)
 
     began = time.perf_counter()
-    memory = {warm: all_of(warm)}
-    step = max(1, requests // LOOKS)
-    for done in range(0, requests, step):
-        count = min(step, requests - done)
-        memory[warm + done + count] = all_of(count)
-    found.pop("under way", None)
-    first, last = memory[warm], memory[warm + requests]
+    store = Store(locate(home))
+    looks: dict[int, Look] = {}
+
+    def see(count: int) -> None:
+        looks[count] = look(process, store, url)
+        say(f"after {count}: " + ", ".join(f"{name} {value}" for name, value in asdict(looks[count]).items()))
+
+    try:
+        see(0)
+        all_of(warm)
+        see(warm)
+        step = max(1, requests // LOOKS)
+        for done in range(0, requests, step):
+            count = min(step, requests - done)
+            all_of(count)
+            see(warm + done + count)
+    finally:
+        store.close()
+    first, last = looks[warm], looks[warm + requests]
+    after = [(count, one.memory_mb) for count, one in looks.items() if count >= warm]
+    slope = statistics.linear_regression(*zip(*after, strict=True)).slope if len(after) > 1 else 0.0
     return {
         "requests": requests,
         "clients": clients,
         "answers": dict(found),
-        "memory_mb": {str(count): megabytes for count, megabytes in memory.items()},
-        "grown_mb": round(last - first, 1),
-        "open_files": process.num_fds() if hasattr(process, "num_fds") else 0,
-        "threads": process.num_threads(),
+        "looks": {str(count): asdict(one) for count, one in looks.items()},
+        "grown_mb": round(last.memory_mb - first.memory_mb, 1),
+        "mb_per_1000_requests": round(1000 * slope, 2),
+        "more_files": last.files - first.files,
+        "more_threads": last.threads - first.threads,
         "seconds": round(time.perf_counter() - began, 1),
     }
+
+
+def faults(result: dict[str, Any]) -> list[str]:
+    """What should not have come out, in words."""
+    said = []
+    if result["grown_mb"] > MOST_MB:
+        said.append(f"memory grew by {result['grown_mb']} MB, and {MOST_MB} are allowed")
+    for name in ("files", "threads"):
+        if result[f"more_{name}"] > MOST_MORE:
+            said.append(f"there are {result[f'more_{name}']} more {name} than after the warm-up")
+    if odd := {word: count for word, count in result["answers"].items() if word not in FINE}:
+        said.append(f"not every request was answered as expected: {odd}")
+    return said
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--requests", type=int, default=10_000, help="after the warm-up")
     parser.add_argument("--warm", type=int, default=1000)
     parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--tiny", action="store_true", help="a tiny model of random weights answers, ten times as fast")
     parser.add_argument("--learn", action="store_true", help="keep all of it, as of programs that may teach")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
@@ -137,21 +210,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         home = Path(folder) / "home"
         if options.learn:
             run(home, "learn", "on")
+
+        def say(line: str) -> None:
+            print(line, file=sys.stderr if options.json else sys.stdout, flush=True)
+
+        serve = ["--learn"] if options.learn else []
+        if options.tiny:
+            serve += ["--model", str(write_tiny(Path(folder) / "tiny.gguf", context=4096))]
         try:
-            with started(home, ["--learn"] if options.learn else []) as (url, pid):
-                result = endure(url, pid, options.requests, options.warm, options.clients)
+            with started(home, serve) as (url, pid):
+                result = endure(url, pid, home, options.requests, options.warm, options.clients, say)
         except RuntimeError as error:
             print(error, file=sys.stderr)
             return 1
+    wrong = faults(result)
     if options.json:
         print(json.dumps(result, indent=2))
     else:
         took = f"{result['requests']} requests of {result['clients']} clients in {result['seconds']} s"
         print(f"{took}: {result['answers']}")
-        print("memory in MB by requests: " + ", ".join(f"{n}: {mb}" for n, mb in result["memory_mb"].items()))
-        held = f"{result['open_files']} files and {result['threads']} threads are open"
-        print(f"grown by {result['grown_mb']} MB; {held}")
-    return 1 if result["grown_mb"] > MOST_MB else 0
+        print(f"grown by {result['grown_mb']} MB, by {result['mb_per_1000_requests']} MB in 1,000 requests")
+    for sentence in wrong:
+        print(sentence, file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

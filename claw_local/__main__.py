@@ -41,9 +41,12 @@ def _mend_streams() -> None:
 
 def _chat() -> int:
     """As `cli.chat` without options."""
+    from .cli.passphrase import ask
     from .cli.plainly import wished
     from .errors import ClawError
+    from .prompting import ask_with
 
+    ask_with(ask)
     try:
         if wished():
             from .cli.plain import run as run_plain

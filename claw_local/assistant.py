@@ -102,6 +102,10 @@ class Assistant(Comparing, Reasons, Titles):
             with suppress(ClawError, MemoryError):  # It can be computed again.
                 self._shelving.put(self._engines.engines())
         self._engines.close()
+        with suppress(
+            ClawError
+        ):  # Nobody waits for a busy or full disk here: once this program is gone it is the same.
+            self.history.close()
         self.store.close()
 
     def _watch(self, signal: Signal) -> None:

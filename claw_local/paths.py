@@ -27,6 +27,11 @@ class Paths:
         return self.data / "claw-local.db"
 
     @property
+    def encryption(self) -> Path:
+        """How the database is encrypted; there is none for a plain one."""
+        return self.data / "claw-local.db.encrypted"
+
+    @property
     def settings(self) -> Path:
         return self.config / "settings.toml"
 

@@ -78,7 +78,8 @@ class ModelSettings(Section):
     """Most model files that are kept in memory at once, when chats have models of their own."""
     kept_mb: int = Field(512, ge=0)
     """Most megabytes of disk for what a model has computed of the last chats (its KV cache): they go on after a restart
-    without being read anew. Private chats are never there; what is deleted for good goes. 0: nothing is written."""
+    without being read anew. Private chats are never there; what is deleted for good goes. 0, and with an encrypted
+    store: nothing is written."""
 
 
 class OllamaSettings(ServerSettings):

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from textual.widgets import Footer
+
 from claw_app.app import ClawApp
 from claw_app.screens.learning_view import LearningView
 from claw_app.widgets.learned import RowList
@@ -62,8 +64,11 @@ async def say(pilot: Any, app: ClawApp, assistant: Assistant, words: str) -> Non
 
 
 async def keep(pilot: Any, app: ClawApp, name: str) -> None:
-    """Write the screen as a picture. Fonts are the viewer's own: a README loads nothing from elsewhere."""
+    """Write the screen as a picture, its keys included. Fonts are the viewer's own: a README loads nothing from
+    elsewhere."""
     await pilot.pause(1.0)
+    # The footer is composed anew when the keys change, and for a moment has no height.
+    await until(pilot, lambda: all(footer.region.height for footer in app.screen.query(Footer)))
     picture = app.export_screenshot(title="claw-local")
     picture = re.sub(r"\s*@font-face \{[^}]*\}", "", picture)
     (FOLDER / name).write_text(picture, "utf-8")

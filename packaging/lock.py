@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "packaging" / "locked"
 SETS = {
-    "chat": ("tiny", "serve", "web", "mcp", "ollama", "openai"),
-    "learn": ("tiny", "serve", "web", "mcp", "ollama", "openai", "train"),
+    "chat": ("tiny", "serve", "web", "mcp", "ollama", "openai", "encrypted"),
+    "learn": ("tiny", "serve", "web", "mcp", "ollama", "openai", "encrypted", "train"),
 }
 """The extras in each file."""
 

@@ -14,7 +14,7 @@ from claw_local.adapters.peft import MODULES, PeftLora, write_peft
 from claw_local.adapters.registry import file_sha256, put_into_use
 from claw_local.engine.base import Sampling
 from claw_local.paths import Paths, locate
-from claw_local.store import AdapterRecord
+from claw_local.store import AdapterRecord, opening
 
 from .tiny import SHAPES, write_tiny
 
@@ -94,7 +94,7 @@ def random_lora(seed: int = 0, rank: int = 4) -> PeftLora:
 def faults(database: Path) -> list[str]:
     """What integrity_check and foreign_key_check say against a database, and whether somebody holds its write lock."""
     found = []
-    with closing(sqlite3.connect(database, timeout=20.0, isolation_level=None)) as connection:
+    with closing(opening.connect(database, timeout=20.0)) as connection:
         found += [
             f"integrity_check: {row[0]}" for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"
         ]

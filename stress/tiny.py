@@ -20,7 +20,7 @@ SHAPES = {
 """Rows and columns of a block's linear layers, by their names in GGUF."""
 
 
-def write_tiny(path: Path) -> Path:
+def write_tiny(path: Path, *, context: int = CONTEXT) -> Path:
     """Write the model: float32, one token for each byte, two marks."""
     random = np.random.default_rng(7)
     letters = _letters()
@@ -28,7 +28,7 @@ def write_tiny(path: Path) -> Path:
     writer.add_type("model")
     writer.add_name("tiny")
     writer.add_block_count(BLOCKS)
-    writer.add_context_length(CONTEXT)
+    writer.add_context_length(context)
     writer.add_embedding_length(WIDTH)
     writer.add_feed_forward_length(INNER)
     writer.add_head_count(HEADS)

@@ -165,6 +165,33 @@ def test_two_adapters_are_compared_blind_and_the_vote_counts(assistant: Assistan
     assert shown(assistant, chat_id)[-1] == ids[0], "the winner is shown"
 
 
+def test_a_vote_between_replies_with_the_same_text_says_nothing_and_the_question_can_be_asked_again(
+    assistant: Assistant, tmp_path: Path
+) -> None:
+    chat = assistant.new_chat()
+    question = assistant.store.messages.add(chat.id, "user", "What is snow?", parent_id=None)
+    one, two = (
+        assistant.store.messages.add(chat.id, "assistant", text, parent_id=question) for text in ("Ice.", "Ice. ")
+    )
+    assert assistant.prefer(one, [one, two]) is False
+    assert not any(assistant.signals([one, two]).values())
+    assert shown(assistant, chat.id)[-1] == one
+    file = write_lora(tmp_path / "adapter.gguf")
+    adapter = assistant.store.adapters.add(
+        parent_id=0, model_sha256=assistant.model_sha256, architecture="llama", gguf_path=str(file)
+    )
+    pair = assistant.compare_again(question, "base", adapter.id, sampling=Sampling(max_tokens=1))
+    try:
+        assert [reply.user_message_id for reply in pair] == [question] * 2
+        assert assistant.versions(one) == [one, two, *(reply.message_id for reply in pair)]
+        assert not any(assistant.signals([one, two]).values())
+    finally:
+        for reply in pair:
+            reply.close()
+    with pytest.raises(UsageError, match="not one of yours"):
+        assistant.compare_again(one, "base", adapter.id)
+
+
 def test_a_comparison_that_makes_no_sense_is_refused(assistant: Assistant) -> None:
     with pytest.raises(UsageError, match="same adapter"):
         assistant.compare("What?", "base", "base")

@@ -8,7 +8,9 @@ import pytest
 
 from claw_local import Assistant
 from claw_local.engine.base import Sampling
+from claw_local.paths import locate
 from claw_local.settings import ModelSettings, Settings
+from claw_local.store import encrypting, unlocking
 
 LONG = "Remember this list. " + " ".join(f"Item {n} is a small brown box." for n in range(6))
 GREEDY = Sampling(max_tokens=6, temperature=0.0)
@@ -89,3 +91,14 @@ def test_a_chat_in_the_bin_is_not_written_either(left: tuple[Path, int], model_p
         assistant.ask("Thank you.", chat=chat_id, sampling=GREEDY)
         assistant.history.delete(chat_id)
     assert list((home / "caches").iterdir()) == []
+
+
+def test_beside_an_encrypted_store_none_is_written(
+    tmp_path: Path, model_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = f"x'{'5a' * 32}'"
+    monkeypatch.setenv(unlocking.VARIABLE, key)
+    encrypting.encrypt(locate(tmp_path), lambda: unlocking.made(key, "passphrase"))
+    with opened(tmp_path, model_path) as assistant:
+        assistant.ask(LONG, sampling=Sampling(max_tokens=2, temperature=0.0))
+    assert not (tmp_path / "caches").exists()

@@ -20,6 +20,7 @@ LAYERS = {
     "language": 0,
     "leftovers": 0,
     "paths": 0,
+    "prompting": 0,
     "installed": 1,
     "settings": 1,
     "settings_file": 1,

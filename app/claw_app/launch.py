@@ -50,6 +50,10 @@ def launch(
 
     paths = locate(home)
     language.begin(paths)
+    if paths.encryption.exists():
+        from claw_local.store import opening
+
+        opening.key_of(paths.database)  # Asked for now: the screen is not the app's yet.
 
     from .app import ClawApp
     from .pastes import guard_pastes

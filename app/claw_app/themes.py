@@ -139,6 +139,12 @@ class Look:
         chosen = glimpse(paths, "app", "theme") if paths is not None else ""
         self.chosen = chosen if chosen and isinstance(chosen, str) else DARK.name
 
+    def names(self) -> set[str]:
+        """Those that the app can wear: Textual's own, ours and the person's."""
+        from textual.theme import BUILTIN_THEMES
+
+        return {*BUILTIN_THEMES, *self.themes}
+
     def dress(self, app: App[Any]) -> None:
         """Make the themes known to an app and put the chosen one on."""
         for theme in self.themes.values():

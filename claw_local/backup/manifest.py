@@ -14,11 +14,13 @@ from typing import Any
 FORMAT, VERSION = "claw-local-backup", 1
 MANIFEST = "manifest.json"
 DATABASE, SETTINGS = "claw-local.db", "settings.toml"
+ENCRYPTION = "claw-local.db.encrypted"
+"""There where the database is encrypted: with what kind of key, and its salt."""
 LARGEST_MANIFEST = 16 << 20
 LONGEST_NAME = 400
 COUNTED = ("chats", "messages", "hints", "adapters")
 
-_NAME = re.compile(r"claw-local\.db|settings\.toml|themes/[^/]+\.toml|adapters/[^/]+(?:/[^/]+)+")
+_NAME = re.compile(r"claw-local\.db(?:\.encrypted)?|settings\.toml|themes/[^/]+\.toml|adapters/[^/]+(?:/[^/]+)+")
 _BAD_PART = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]|^\.{1,2}$|^\s|[\s.]$')
 _MOMENT = re.compile(r"[0-9T:.+-]{16,40}Z?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

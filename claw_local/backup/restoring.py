@@ -21,8 +21,10 @@ from pathlib import Path
 from ..errors import BackupError, StoreError
 from ..files import write_whole
 from ..paths import Paths
+from ..store import encrypting, opening, unlocking
 from ..store.database import Database
 from ..store.processes import process_identity, process_lives
+from ..store.unlocking import Key
 from . import tables
 from .manifest import DATABASE, SETTINGS, Manifest, Wrong
 from .unpacking import opened, refused, unpack
@@ -69,19 +71,21 @@ def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction
         with opened(file) as (archive, manifest):
             unpack(file, archive, manifest, staging, report)
         report("checking the database", 0.7)
+        _unlock(file, staging)
         try:
             tables.check(staging / DATABASE)
         except Wrong as wrong:
             raise refused(file, wrong) from wrong
         _bring_up_to_date(file, staging)
         report("putting it in place", 0.9)
-        before = _Switch(paths, staging, manifest).run()
+        before = _Switch(paths, staging, manifest, _as_here(paths, staging)).run()
     except OSError as error:
         raise BackupError(
             f"{file} cannot be restored ({error.strerror or error}). Free some space, or make the folder writable; "
             "all is as it was."
         ) from error
     finally:
+        opening.let_go(staging / DATABASE)
         shutil.rmtree(staging, ignore_errors=True)
     report("done", 1.0)
     return Restored(manifest, before)
@@ -103,11 +107,33 @@ def _bring_up_to_date(file: Path, staging: Path) -> None:
         raise refused(file, Wrong("holds a database that cannot be brought up to date")) from error
 
 
+def _unlock(file: Path, staging: Path) -> None:
+    """Raises StoreError: the backup's database is encrypted, and there is no key, or a wrong one."""
+    try:
+        unlocking.read(staging / DATABASE)
+    except StoreError as error:
+        raise refused(file, Wrong("is damaged: how its database is encrypted cannot be read")) from error
+    opening.key_of(staging / DATABASE, named=file)
+
+
+def _as_here(paths: Paths, staging: Path) -> Key | None:
+    """Encrypt what was unpacked as what is here is, or write it plain as that is. Where nothing is here yet, it stays
+    as it is. Returns its key then."""
+    new = staging / DATABASE
+    key = opening.key_of(new)
+    if not (paths.database.is_file() or paths.encryption.exists()):
+        return key
+    here = opening.key_of(paths.database)
+    if key != here:
+        encrypting.rewrite(new, key, here)
+    return here
+
+
 def _check_idle(paths: Paths) -> None:
     if not paths.database.is_file():
         return
     try:
-        connection = sqlite3.connect(paths.database, timeout=BUSY_S)
+        connection = opening.connect(paths.database, timeout=BUSY_S)
         try:
             rows = connection.execute("select process from runs where state = 'running'").fetchall()
         finally:
@@ -120,11 +146,12 @@ def _check_idle(paths: Paths) -> None:
 
 @dataclass
 class _Switch:
-    """Puts what was unpacked and checked in place; on any failure, all is put back."""
+    """Puts what was unpacked and checked in place; on any failure, all is put back. `key`: of the unpacked database."""
 
     paths: Paths
     staging: Path
     manifest: Manifest
+    key: Key | None = None
     undo: list[Callable[[], object]] = field(default_factory=list)
     damaged: bool = False
 
@@ -160,7 +187,8 @@ class _Switch:
             return tables.Gone()
         copy_path = before / DATABASE
         os.close(os.open(copy_path, os.O_RDWR | os.O_CREAT, 0o600))
-        live, copy = sqlite3.connect(self.paths.database, timeout=BUSY_S), sqlite3.connect(copy_path)
+        live = opening.connect(self.paths.database, timeout=BUSY_S)
+        copy = opening.connect(copy_path, like=self.paths.database)
         try:
             live.backup(copy, progress=_patient)
         except sqlite3.OperationalError as error:
@@ -176,7 +204,7 @@ class _Switch:
         finally:
             live.close()
             copy.close()
-        return tables.gone(copy_path)
+        return tables.gone(copy_path, self.paths.database)
 
     def _place_adapters(self, stamp: str) -> dict[str, str]:
         """Move the adapters' folders in. Returns those that got another name because theirs was taken."""
@@ -200,7 +228,7 @@ class _Switch:
             _, folder, *rest = path.split("/")
             return str(self.paths.adapters.joinpath(renamed.get(folder, folder), *rest))
 
-        connection = sqlite3.connect(self.staging / DATABASE, isolation_level=None)
+        connection = opening.connect_with(self.key, self.staging / DATABASE)
         try:
             connection.execute("BEGIN")
             tables.change_paths(connection, lambda path: here(path) if path else "")
@@ -233,9 +261,8 @@ class _Switch:
         try:
             if self.damaged or not self.paths.database.is_file() or self.paths.database.stat().st_size == 0:
                 raise sqlite3.DatabaseError("there is none")
-            source, live = sqlite3.connect(new), sqlite3.connect(self.paths.database, timeout=BUSY_S)
+            source, live = opening.connect_with(self.key, new), opening.settled(self.paths.database, self._live)
             try:
-                live.execute("PRAGMA journal_mode = WAL").fetchall()
                 source.backup(live, progress=_patient)
                 live.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
@@ -253,10 +280,22 @@ class _Switch:
                 if old.exists():
                     os.replace(old, before / old.name)
                     self.undo.append(partial(os.replace, before / old.name, old))
+            if self.key is not None and not self.paths.encryption.exists():
+                self.undo.append(partial(self.paths.encryption.unlink, missing_ok=True))
+                write_whole(self.paths.encryption, unlocking.beside(new).read_bytes())
             os.replace(new, self.paths.database)
 
+    def _live(self) -> sqlite3.Connection:
+        live = opening.connect(self.paths.database, timeout=BUSY_S)
+        try:
+            live.execute("PRAGMA journal_mode = WAL").fetchall()
+        except BaseException:
+            live.close()
+            raise
+        return live
+
     def _put_old_adapters_away(self, before: Path) -> None:
-        connection = sqlite3.connect(self.paths.database, timeout=BUSY_S)
+        connection = opening.connect(self.paths.database, timeout=BUSY_S)
         try:
             kept = {
                 Path(path).relative_to(self.paths.adapters).parts[0] for path in tables.paths_in(connection) if path

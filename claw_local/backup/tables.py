@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..store import Store
+from ..store import Store, opening
 from ..store.migrations import MIGRATIONS
 from ..store.served import note_removed_keys, removed_keys
 from .manifest import COUNTED, Wrong, is_allowed
@@ -27,12 +27,13 @@ TABLES = {"search"}
 
 
 def snapshot(store: Store, target: Path) -> None:
-    """Copy the database as it is at one moment, whoever writes meanwhile, without what was deleted from it.
+    """Copy the database as it is at one moment, whoever writes meanwhile, without what was deleted from it. A copy of
+    an encrypted one is encrypted, with the same key.
 
     Raises:
         OSError: there is no room for the copy. StoreError: the database cannot be read.
     """
-    copy = sqlite3.connect(target, isolation_level=None)
+    copy = opening.connect(target, like=store.database.path)
     try:
         with store.database.read() as db:
             fits = _fits(db.conn.backup, copy)
@@ -94,7 +95,7 @@ def check(path: Path) -> None:
     Raises:
         Wrong: it is damaged, from a newer version, or holds what no backup of ours does.
     """
-    connection = sqlite3.connect(path, isolation_level=None)
+    connection = opening.connect(path)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
@@ -146,9 +147,9 @@ class Gone:
     keys: tuple[str, ...] = ()
 
 
-def gone(path: Path) -> Gone:
-    """What a database knows of it; nothing where that cannot be read."""
-    connection = sqlite3.connect(path)
+def gone(path: Path, like: Path) -> Gone:
+    """What a database, a copy of another, knows of it; nothing where that cannot be read."""
+    connection = opening.connect(path, like=like)
     try:
         found = receipts(connection)
         return Gone(found if are_receipts(found) else "", tuple(removed_keys(connection)))

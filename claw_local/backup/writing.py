@@ -15,10 +15,10 @@ from .. import __version__
 from ..errors import BackupError, UsageError
 from ..leftovers import aside
 from ..paths import Paths
-from ..store import Store
+from ..store import Store, opening
 from ..store.database import now
 from . import tables
-from .manifest import DATABASE, MANIFEST, SETTINGS, Entry, Manifest, is_allowed
+from .manifest import DATABASE, ENCRYPTION, MANIFEST, SETTINGS, Entry, Manifest, is_allowed
 
 Report = Callable[[str, float], None]
 PIECE = 1 << 20
@@ -34,6 +34,11 @@ class Backup:
     size: int
     manifest: Manifest
     left_out: tuple[str, ...] = ()
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether its database is: with the key of the home it is of."""
+        return ENCRYPTION in self.manifest.files
 
 
 class _Moved(Exception):
@@ -61,6 +66,7 @@ def write_backup(
     own = (
         paths.database,
         paths.settings,
+        paths.encryption,
         *(paths.database.with_name(paths.database.name + e) for e in ("-wal", "-shm")),
     )
     if target.exists() and any(file.exists() and target.samefile(file) for file in own):
@@ -97,7 +103,7 @@ def _written(store: Store, paths: Paths, folder: Path, report: Report, *, patien
     copy.unlink(missing_ok=True)
     os.close(os.open(copy, os.O_RDWR | os.O_CREAT, 0o600))
     tables.snapshot(store, copy)
-    connection = sqlite3.connect(copy, isolation_level=None)
+    connection = opening.connect(copy, like=paths.database)
     try:
         left_out: list[str] = []
         sources = dict(_adapters(connection, paths, left_out, patient=patient))
@@ -105,6 +111,8 @@ def _written(store: Store, paths: Paths, folder: Path, report: Report, *, patien
     finally:
         connection.close()
     sources[DATABASE] = copy
+    if opening.is_encrypted(paths.database):
+        sources[ENCRYPTION] = paths.encryption
     if paths.settings.is_file():
         sources[SETTINGS] = paths.settings
     for theme in sorted(paths.themes.glob("*.toml")):

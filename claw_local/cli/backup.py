@@ -32,11 +32,25 @@ def backup(
     finally:
         store.close()
     if json_output:
-        print_json({"path": made.path, "size": made.size, "left_out": made.left_out, **_summary(made.manifest)})
+        print_json(
+            {
+                "path": made.path,
+                "size": made.size,
+                "left_out": made.left_out,
+                "encrypted": made.encrypted,
+                **_summary(made.manifest),
+            }
+        )
         return
     typer.echo(f"Written: {harmless(str(made.path))} ({size(made.size)}): {_counted(made.manifest.counts)}.")
     for path in made.left_out:
         typer.echo(f"Left out: {harmless(path)}, which is not there, or not in the adapters folder.", err=True)
+    if made.encrypted:
+        typer.echo(
+            "Chats in it are encrypted, with the key of this store; adapters and settings are not. Models are not in "
+            "it."
+        )
+        return
     typer.echo("It holds what you said, for everyone who can read it. Models are not in it.")
 
 
@@ -85,11 +99,12 @@ def _counted(counts: dict[str, int]) -> str:
 def _forgotten_since(database: Path, moment: str) -> int:
     """How often something was forgotten here after a moment; 0 also where that cannot be read."""
     from ..backup.tables import receipts
+    from ..store import opening
 
     if not database.is_file():
         return 0
     try:
-        connection = sqlite3.connect(database)
+        connection = opening.connect(database)
         try:
             return sum(receipt["at"] > moment for receipt in json.loads(receipts(connection) or "[]"))
         finally:

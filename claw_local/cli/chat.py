@@ -59,11 +59,24 @@ def chat(
     )
 
 
+def _let_pages_open_the_store() -> None:
+    """Each page is a program of its own, and has no terminal to ask for a passphrase in."""
+    from ..paths import locate
+
+    paths = locate()
+    if paths.encryption.exists():
+        from ..store import opening, unlocking
+
+        opening.key_of(paths.database)
+        os.environ.update(unlocking.for_children(paths.database))
+
+
 def _serve(
     chat_id: int | None, model: str | None, profile: str | None, workspace: str | None, port: int, debug: bool
 ) -> None:
     from claw_app.web import serve
 
+    _let_pages_open_the_store()
     if chat_id is not None or workspace is not None:
         from ..assistant import Assistant
 

@@ -20,6 +20,7 @@ from . import complete
 from .common import JSON_OPTION, harmless, print_json, print_table
 
 if TYPE_CHECKING:
+    from ..paths import Paths
     from ..settings_file import Setting
 
 app = typer.Typer(help="The settings: what there is to set, and setting it.", no_args_is_help=True)
@@ -79,6 +80,8 @@ def set_one(
     if (value is None) is not default:
         raise UsageError("Give either a value or --default.")
     paths = locate()
+    if key == "app.theme" and value:
+        _check_theme(paths, value)
     setting = settings_file.unset(paths, key) if default else settings_file.set_value(paths, key, value)
     if json_output:
         print_json(setting)
@@ -131,6 +134,17 @@ def edit() -> None:
             else:
                 typer.echo(f"Kept in {paths.settings}.")
                 return
+
+
+def _check_theme(paths: Paths, name: str) -> None:
+    """Raises UsageError: the app has no theme of that name, nor has the person a file that makes one."""
+    from claw_app.themes import Look
+
+    look = Look(paths)
+    if name not in look.names():
+        there = f"There are: {', '.join(sorted(look.names()))}; a file in {paths.themes} makes one of your own."
+        broken = [words for words in look.problems if f"{name}.toml" in words]
+        raise UsageError(" ".join([f"There is no theme {name}.", *broken, there]))
 
 
 def editor_command() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -86,10 +87,16 @@ def off(hint: int = HINT, json_output: bool = JSON_OPTION) -> None:
 
     with Assistant.open() as assistant:
         switched = assistant.hints.off(hint)
+        run = assistant.learn.still_taught(hint)
     if json_output:
-        print_json(switched)
-    else:
-        typer.echo(f"Hint {switched.id} is out of the prompt. Undo: claw-local hints on {switched.id}")
+        print_json({**vars(switched), "still_taught_by": run.id if run is not None else None})
+        return
+    typer.echo(f"Hint {switched.id} is out of the prompt. Undo: claw-local hints on {switched.id}")
+    if run is not None:
+        typer.echo(
+            f"The paused learning run {run.id} was begun with it, and teaches it all the same when it goes on. "
+            f"To give that run up: claw-local hints remove {switched.id}"
+        )
 
 
 # What it was called first.
@@ -109,11 +116,13 @@ def edit(
         before = _active(assistant.hints.list())
         changed = assistant.hints.edit(hint, text)
         gone = [old for old in _gone(before, assistant.hints.list()) if old.id != changed.id]
+        given_up = assistant.learn.given_up()
     if json_output:
-        print_json({**vars(changed), "replaced": [old.id for old in gone]})
+        print_json({**vars(changed), "replaced": [old.id for old in gone], "given_up": given_up})
         return
     typer.echo(f"Hint {changed.id} ({state_in_words(changed)}): {short(changed.text)}")
     _say_replaced(gone)
+    _say_given_up(given_up)
 
 
 @app.command()
@@ -123,10 +132,12 @@ def remove(hint: int = HINT, json_output: bool = JSON_OPTION) -> None:
 
     with Assistant.open() as assistant:
         gone = assistant.hints.remove(hint)
+        given_up = assistant.learn.given_up()
     if json_output:
-        print_json(gone)
-    else:
-        typer.echo(f"Hint {gone.id} is deleted: {short(gone.text)}")
+        print_json({**vars(gone), "given_up": given_up})
+        return
+    typer.echo(f"Hint {gone.id} is deleted: {short(gone.text)}")
+    _say_given_up(given_up)
 
 
 def state_in_words(hint: Hint) -> str:
@@ -151,6 +162,11 @@ def _gone(before: dict[int, Hint], after: list[Hint]) -> list[Hint]:
 def _say_replaced(gone: list[Hint]) -> None:
     for old in gone:
         typer.echo(f"It replaces {called(old)}, which is off now (claw-local hints on {old.id}): {short(old.text)}")
+
+
+def _say_given_up(sentences: Sequence[str]) -> None:
+    for words in sentences:
+        typer.echo(words)
 
 
 def say_made_room(before: list[Hint], after: list[Hint]) -> None:

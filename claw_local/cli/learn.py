@@ -60,11 +60,13 @@ def off(json_output: bool = JSON_OPTION) -> None:
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
-        assistant.learn.off()
+        run = assistant.learn.off()
     if json_output:
-        print_json({"enabled": False})
-    else:
-        typer.echo("Learning is off. What was learned stays in use; `claw-local adapters use base` takes it out.")
+        print_json({"enabled": False, "run": run.id if run is not None else None})
+        return
+    typer.echo("Learning is off. What was learned stays in use; `claw-local adapters use base` takes it out.")
+    if run is not None:
+        typer.echo(_what_becomes_of(run))
 
 
 @app.command()
@@ -217,6 +219,16 @@ def _say_what_was_left(assistant: Any) -> None:
         typer.echo(words, err=True)
     if paused.run is not None:
         typer.echo(f"Run {paused.run.id} goes on from {paused.run.where}.", err=True)
+
+
+def _what_becomes_of(run: Run) -> str:
+    """Of the run that was going on, or paused, when learning was turned off."""
+    later = "`claw-local learn on`, then `claw-local learn now`, goes on with it"
+    if run.state == "paused":
+        return f"Run {run.id} stays paused: {later}, from {run.where or 'its beginning'}."
+    if run.checkpoint:
+        return f"Run {run.id}, which is going on, leaves now and keeps what it has reached: {later}."
+    return f"Run {run.id}, which is going on, stops: it has reached nothing yet that could be kept. The lessons stay."
 
 
 def _offer_to_install() -> None:

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ClawError
+from ..prompting import ask_with
 from . import (
     adapters,
     ask,
@@ -18,6 +19,7 @@ from . import (
     chat,
     config,
     doctor,
+    encrypt,
     feedback,
     forget,
     hints,
@@ -30,6 +32,7 @@ from . import (
     tools,
 )
 from .common import harmless
+from .passphrase import ask as ask_passphrase
 from .uninstall import uninstall
 
 FULL = "The answer could not be written: the disk is full. Free some space."
@@ -94,6 +97,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(tools.app, name="tools")
 app.add_typer(config.app, name="config")
 app.command("forget")(forget.forget)
+app.add_typer(encrypt.app, name="encrypt")
 app.command("backup")(backup.backup)
 app.add_typer(serve.app, name="serve")
 app.command("restore")(backup.restore)
@@ -119,6 +123,7 @@ def options(
     ),
 ) -> None:
     """Options that go before every command."""
+    ask_with(ask_passphrase)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,12 +1,13 @@
-"""Is the database whole? Read through plain sqlite3, read-only: the store itself would migrate it."""
+"""Is the database whole? Read without the store, read-only: that would migrate it."""
 
 from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from urllib.parse import quote
 
+from ..errors import StoreError
 from ..paths import Paths
+from ..store import opening
 from ..store.migrations import MIGRATIONS
 from .check import Check, size, tidy
 
@@ -20,11 +21,14 @@ def check_database(paths: Paths) -> Check:
     if not path.exists():
         return Check("database", "ok", "not made yet; the first chat makes it")
     try:
-        connection = sqlite3.connect(f"file:{quote(path.as_posix())}?mode=ro", uri=True, timeout=TIMEOUT_S)
+        connection = opening.connect(path, query="mode=ro", timeout=TIMEOUT_S)
         try:
             return _judge(path, paths, connection)
         finally:
             connection.close()
+    except StoreError as error:
+        what, _, remedy = str(error).partition(". ")
+        return Check("database", "problem", f"was not looked at: {tidy(what)}", tidy(remedy))
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "not a database" in text or "malformed" in text:
@@ -61,7 +65,8 @@ def _judge(path: Path, paths: Paths, connection: sqlite3.Connection) -> Check:
             f"{tidy(path)} was written by a newer claw-local (it knows {newer[0]})",
             "Update claw-local; nothing in the file was changed.",
         )
-    return Check("database", "ok", f"{tidy(path)} ({size(path.stat().st_size)}) is whole")
+    kind = ", encrypted" if opening.is_encrypted(path) else ""
+    return Check("database", "ok", f"{tidy(path)} ({size(path.stat().st_size)}{kind}) is whole")
 
 
 def _applied(connection: sqlite3.Connection) -> list[str]:

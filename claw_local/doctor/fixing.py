@@ -16,6 +16,7 @@ from pathlib import Path
 from .. import leftovers
 from ..errors import ClawError
 from ..paths import Paths
+from ..store import opening
 from .check import Check, tidy
 from .home import open_to_others
 
@@ -61,8 +62,8 @@ def _database(paths: Paths, check: Check) -> str:
     copy = paths.backups / f"{stamp}-before-fix.db"
     paths.backups.mkdir(mode=0o700, exist_ok=True)
     os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    with closing(sqlite3.connect(paths.database, timeout=10.0, isolation_level=None)) as connection:
-        with closing(sqlite3.connect(copy)) as target:
+    with closing(opening.connect(paths.database, timeout=10.0)) as connection:
+        with closing(opening.connect(copy, like=paths.database)) as target:
             connection.backup(target)
         count = 0
         connection.execute("BEGIN IMMEDIATE")
@@ -124,7 +125,7 @@ def _adapters(paths: Paths, check: Check) -> str:
 
 
 def _log(paths: Paths, check: Check) -> str:
-    with closing(sqlite3.connect(paths.database, timeout=10.0)) as connection:
+    with closing(opening.connect(paths.database, timeout=10.0)) as connection:
         (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return "" if busy else "the log was emptied"
 

@@ -13,11 +13,11 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from .. import leftovers
-from ..errors import AdapterError, ClawError
+from ..errors import AdapterError, ClawError, StoreError
 from ..paths import Paths
+from ..store import opening
 from .check import Check, State, size, tidy
 
 FIX = "`claw-local doctor --fix` mends it."
@@ -67,6 +67,7 @@ def _own(paths: Paths) -> Iterator[Path]:
     folders = (paths.data, paths.config, paths.adapters, paths.backups, paths.runs, paths.caches)
     yield from (folder for folder in dict.fromkeys(folders) if folder.is_dir())
     beside = [paths.database.with_name(paths.database.name + ending) for ending in ("", "-wal", "-shm")]
+    beside.append(paths.encryption)
     listed = [*beside, paths.settings, paths.config / "mcp.json"]
     for folder in (paths.backups, paths.runs, paths.caches):
         listed += sorted(folder.glob("*")) if folder.is_dir() else []
@@ -122,9 +123,10 @@ def _search(paths: Paths, db: sqlite3.Connection) -> Check:
 
 def _adapters(paths: Paths, db: sqlite3.Connection) -> Check:
     """Are the files of adapters in use there, and the ones that were written?"""
-    db.row_factory = sqlite3.Row
-    for row in db.execute("select * from adapters where state = 'active'"):
-        record = _record(dict(row))
+    found = db.execute("select * from adapters where state = 'active'")
+    names = [column[0] for column in found.description]
+    for row in found:
+        record = _record(dict(zip(names, row, strict=True)))
         try:
             _verified(record)
         except AdapterError as error:
@@ -172,10 +174,9 @@ def _in_database(paths: Paths, name: str, look: Callable[[Paths, sqlite3.Connect
     if not paths.database.exists():
         return Check(name, "ok", "nothing is kept yet")
     try:
-        uri = f"file:{quote(paths.database.as_posix())}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=10.0)) as connection:
+        with closing(opening.connect(paths.database, query="mode=ro", timeout=10.0)) as connection:
             return look(paths, connection)
-    except (sqlite3.Error, ValueError, OSError) as error:
+    except (sqlite3.Error, StoreError, ValueError, OSError) as error:
         return Check(name, "warning", f"was not looked at: {tidy(error)}", "Mend what is said of the database first.")
 
 

@@ -56,11 +56,13 @@ class Sampler:
         parameters.no_perf = True
         self._chain = chain = lib.llama_sampler_chain_init(parameters)
         self._late: Any = None
+        self._shaped = False
         if isinstance(sampling, ShapedSampling) and (grammar := _grammar(lib, vocab, sampling)) is not None:
             if not grammar:
                 lib.llama_sampler_free(chain)
                 raise ShapeError("llama.cpp cannot keep to the shape that was asked for. Ask for a simpler one.")
             lib.llama_sampler_chain_add(chain, grammar)
+            self._shaped = True
         if sampling.repeat_penalty != 1.0:
             penalties = lib.llama_sampler_init_penalties(n_vocab, PENALTY_WINDOW, sampling.repeat_penalty, 0.0, 0.0)
             lib.llama_sampler_chain_add(chain, penalties)
@@ -82,7 +84,8 @@ class Sampler:
         """One token from logits [V], and its log-probability in nats under the processed distribution.
 
         Raises:
-            EngineError: the logits are not numbers (a damaged model or adapter).
+            ShapeError: the shape allows no token here. EngineError: the logits are not numbers (a damaged model or
+                adapter).
         """
         candidates = self._candidates
         candidates["id"] = self._ids
@@ -98,8 +101,10 @@ class Sampler:
         self._lib.llama_sampler_apply(self._chain, ctypes.byref(array))
         chosen, kept = array.selected, array.size
         if not 0 <= chosen < kept:
-            raise _not_numbers()
+            raise self._nothing_drawn(logits)
         picked = array.data[chosen]
+        if not math.isfinite(picked.logit):
+            raise self._nothing_drawn(logits)
         token = int(picked.id)
         logprob = 0.0
         if not self._greedy:
@@ -108,12 +113,20 @@ class Sampler:
             buffer = (ctypes.c_char * (kept * _CANDIDATE.itemsize)).from_address(address)
             left = np.frombuffer(buffer, _CANDIDATE, kept)["logit"]
             logprob = float(picked.logit) - _log_sum_exp(left)
-        if not math.isfinite(picked.logit) or not math.isfinite(logprob):
-            raise _not_numbers()
+        if not math.isfinite(logprob):
+            raise self._nothing_drawn(logits)
         self._lib.llama_sampler_accept(self._chain, token)
         if self._late is not None:
             self._lib.llama_sampler_accept(self._late, token)
         return token, min(logprob, 0.0)
+
+    def _nothing_drawn(self, logits: Logits) -> EngineError:
+        if (self._shaped or self._late is not None) and np.isfinite(logits).all():
+            return ShapeError("The shape that was asked for allows no text here. Ask for one that some text can have.")
+        return EngineError(
+            "The model computed no usable numbers. Its file or its adapter is damaged: use another adapter "
+            "(`claw-local adapters use base`), or download the model again."
+        )
 
     @staticmethod
     def note(logits: Logits, token: int, most: int) -> Noted:
@@ -158,10 +171,3 @@ def grammar_text(sampling: ShapedSampling) -> str:
 def _log_sum_exp(logits: Logits) -> float:
     top = logits.max()
     return float(top) + math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
-
-
-def _not_numbers() -> EngineError:
-    return EngineError(
-        "The model computed no usable numbers. Its file or its adapter is damaged: use another adapter "
-        "(`claw-local adapters use base`), or download the model again."
-    )

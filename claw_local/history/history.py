@@ -17,11 +17,11 @@ from ..store.words import parse, pattern
 from . import exporting
 from .formats import own
 from .formats.tree import clean
+from .new_draft import NewDraft
 from .report import ImportReport, Progress
 from .snippets import Marks, snippet
 
 _STORE_NAME = "history_store"
-_NEW_DRAFT = "draft"
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class History:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._new_draft = NewDraft(store)
 
     # Finding
 
@@ -125,16 +126,21 @@ class History:
         return self._store.chats.get(self._store.trees.copy(chat_id, branch[:finished], title))
 
     def set_draft(self, chat_id: int | None, text: str) -> None:
-        """Keep what is typed and not sent yet; without a chat, for the chat that is not begun yet."""
+        """Keep what is typed and not sent yet; without a chat, for the one that is not begun yet: each open program has
+        its own."""
         text = clean(text)
         if chat_id is None:
-            self._store.flags.set(_NEW_DRAFT, text)
+            self._new_draft.set(text)
         else:
             self._store.chats.update(chat_id, touch=False, draft=text)
 
     def draft(self, chat_id: int | None) -> str:
-        """What `set_draft` kept last."""
-        return self._store.flags.get(_NEW_DRAFT) if chat_id is None else self._store.chats.get(chat_id).draft
+        """What `set_draft` kept last; without a chat, else what a program that is closed had kept."""
+        return self._new_draft.get() if chat_id is None else self._store.chats.get(chat_id).draft
+
+    def close(self) -> None:
+        """What is typed for a new chat is for the next program that is opened."""
+        self._new_draft.leave()
 
     # Carrying
 

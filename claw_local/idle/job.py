@@ -25,6 +25,7 @@ from ..settings import Settings
 from ..store import Run, Store
 from ..store.records import StartedBy
 from ..store.runs import DIED
+from ..store.unlocking import for_children
 from . import extra, kept
 from .ending import KILLED, LearningPaused, error_of, why_it_died
 from .launching import launcher, line
@@ -296,6 +297,7 @@ class Job:
             "HF_HUB_OFFLINE": "1",
             "OMP_NUM_THREADS": str(self._threads),
             **line(self._learning),
+            **for_children(self._paths.database),
             # GPUs are numbered as nvidia-smi numbers them.
             "CUDA_DEVICE_ORDER": os.environ.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
         }

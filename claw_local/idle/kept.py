@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import write_whole
+from ..language import N_, _
 from ..paths import Paths
 from ..settings import Settings
 from ..store import Run, Store
@@ -27,7 +28,7 @@ FREE = {"learning": {"min_lessons", "threads", "device", "memory_gib"}}
 COUNTED = ("learning", "gate", "memory", "sampling", "judge")
 OFTEN = 3
 """After so many failures in the same way a run is begun anew: its own files may be what is wrong."""
-HINT_GONE = "a hint it learns from was removed or changed"
+HINT_GONE = N_("a hint it learns from was removed or changed")
 FROM_OUTSIDE = ("killed", "memory", "DiskFull")
 """Failures that no file of the run can be the cause of."""
 
@@ -90,11 +91,11 @@ def find(store: Store, paths: Paths, settings: Settings, model_sha256: str) -> P
     for run in store.runs.paused():
         reason = why_not(store, paths, run, now)
         if found is not None:
-            reason = f"run {found.id} was begun after it"
+            reason = _("run {id} was begun after it", id=found.id)
         if not reason:
             found = run
             continue
-        words = f"The paused learning run {run.id} does not go on: {reason}. Its lessons stay."
+        words = _("The paused learning run {id} does not go on: {reason}. Its lessons stay.", id=run.id, reason=reason)
         drop(store, paths, run.id, words)
         dropped.append(words)
     _sweep(store, paths)
@@ -110,6 +111,15 @@ def drop(store: Store, paths: Paths, run_id: int, words: str) -> None:
     remove(paths, run_id)
 
 
+def begun_with(store: Store, paths: Paths, hint_id: int) -> Run | None:
+    """The paused run that teaches with a lasting hint, if there is one."""
+    for run in store.runs.paused():
+        plan = _read(folder_of(paths, run.id) / PLAN)
+        if any(hint["id"] == hint_id for hint in plan.get("lasting", ())):
+            return run
+    return None
+
+
 def why_not(store: Store, paths: Paths, run: Run, now: dict[str, Any]) -> str:
     """Why a paused run cannot go on, after a "does not go on:"; "" if it can.
 
@@ -118,22 +128,22 @@ def why_not(store: Store, paths: Paths, run: Run, now: dict[str, Any]) -> str:
     """
     began = _read(folder_of(paths, run.id) / BEGAN)
     if not began:
-        return "its files are gone"
+        return _("its files are gone")
     if began.get("model") != now["model"]:
-        return "the model has changed"
+        return _("the model has changed")
     if began.get("adapter") != now["adapter"]:
-        return "another adapter is in use"
+        return _("another adapter is in use")
     then = began.get("settings", {})
     changed = [name for name, value in now["settings"].items() if then.get(name) != value]
     if changed:
-        return f"the setting {changed[0]} has changed"
+        return _("the setting {key} has changed", key=changed[0])
     if run.failures and run.failures[-1].kind not in FROM_OUTSIDE and times_alike(run) >= OFTEN:
-        return f"it went wrong {OFTEN} times at the same place ({run.failures[-1].words})"
+        return _("it went wrong {number} times at the same place ({words})", number=OFTEN, words=run.failures[-1].words)
     if run.lineage:
         teaching = {reply.id for reply in store.messages.teaching_replies(run.lineage, with_tokens=False)}
         if not teaching.issuperset(run.lineage):
-            return "something it learns from was deleted, or may no longer teach"
-    return "" if _hints_stand(store, _read(folder_of(paths, run.id) / PLAN)) else HINT_GONE
+            return _("something it learns from was deleted, or may no longer teach")
+    return "" if _hints_stand(store, _read(folder_of(paths, run.id) / PLAN)) else _(HINT_GONE)
 
 
 def _hints_stand(store: Store, plan: dict[str, Any]) -> bool:

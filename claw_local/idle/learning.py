@@ -75,13 +75,18 @@ class Learning:
         self._store.flags.set(SWITCH, "on")
         return self._store.messages.let_past_teach() if past else 0
 
-    def off(self) -> None:
+    def off(self) -> Run | None:
         """Stop judging and learning; a run that goes on leaves, whoever began it. Hints and adapters stay; `hints off`
-        and `adapters use base` take them out."""
+        and `adapters use base` take them out.
+
+        Returns:
+            The run that leaves now, else the one that is paused: it goes on only once learning is on again.
+        """
         self._store.flags.set(SWITCH, "off")
         run = self._store.runs.running()
         if run is not None:
             self._store.runs.ask(run.id, "leave")
+        return run or next(iter(self._store.runs.paused()), None)
 
     def status(self) -> LearnStatus:
         self._store.runs.bury()
@@ -190,6 +195,18 @@ class Learning:
         assistant = self._assistant
         sha256 = model_sha256(assistant.model_path, assistant.paths.data)
         return kept.find(self._store, assistant.paths, assistant.settings, sha256)
+
+    def given_up(self) -> tuple[str, ...]:
+        """Drop paused runs that can go on no more, because something was changed just now; a sentence about each."""
+        try:
+            return self.paused().dropped if self._store.runs.paused() else ()
+        except ModelError:  # Without a model it is seen at the next start.
+            return ()
+
+    def still_taught(self, hint_id: int) -> Run | None:
+        """The paused run that was begun with a hint that holds everywhere: it teaches it also when that is switched off
+        meanwhile."""
+        return kept.begun_with(self._store, self._assistant.paths, hint_id)
 
     def start(self, started_by: StartedBy = "idle") -> Job:
         """Start to learn from what was said since the last accepted run, or go on with a run that was left. The caller

@@ -50,7 +50,8 @@ def make_app(service: Serve, door: Door, apis: Sequence[Api] = APIS) -> ASGIApp:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return error_response(_invalid(error), request.url.path, apis)
+        kind = request.headers.get("content-type", "").partition(";")[0]
+        return error_response(_invalid(error, kind.strip().lower()), request.url.path, apis)
 
     @app.exception_handler(RecursionError)
     async def too_deep(request: Request, error: RecursionError) -> Response:
@@ -100,7 +101,11 @@ async def _closing(service: Serve) -> AsyncIterator[None]:
     await service.close()
 
 
-def _invalid(error: RequestValidationError) -> Invalid:
+def _invalid(error: RequestValidationError, kind: str) -> Invalid:
+    """What is wrong with a request. `kind`: what its Content-Type says the body is."""
+    if isinstance(error.body, (bytes, str)) and error.body and not kind.endswith("json"):
+        # Most often `curl -d` alone, which calls what it sends a form's.
+        return Invalid("The body is read as JSON only if the request says so: Content-Type: application/json.")
     # Where a field may be of several kinds, what came is likeliest to be of the kind that goes wrong deepest inside.
     first = max(error.errors(), key=lambda one: len(one["loc"]))
     where = ".".join(part for part in first["loc"][1:] if _is_field(part))

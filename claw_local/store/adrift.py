@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from sqlite_utils import Database as SqliteDatabase
 
-from . import search
+from . import opening, search
 
 RETRY_S = 2.0
 LARGEST = 1 << 30
@@ -52,7 +51,7 @@ class Adrift:
             raise OSError("the database is too large for the memory")
         self._path = path
         self._next_try = time.monotonic() + RETRY_S
-        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        connection = opening.in_memory(path)
         _copy(path, connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
@@ -195,9 +194,9 @@ def _copy(path: Path, target: sqlite3.Connection) -> None:
     one that nobody changes: on a full disk nobody does."""
     log = path.with_name(f"{path.name}-wal")
     alone = not log.exists() or log.stat().st_size == 0
-    for options in ("", "?immutable=1") if alone else ("",):
+    for options in ("", "immutable=1") if alone else ("",):
         try:
-            with closing(sqlite3.connect(f"file:{quote(path.as_posix())}{options}", uri=True, timeout=5.0)) as source:
+            with closing(opening.connect(path, query=options)) as source:
                 source.backup(target)
             return
         except sqlite3.OperationalError:
@@ -207,11 +206,8 @@ def _copy(path: Path, target: sqlite3.Connection) -> None:
 
 @contextmanager
 def _transaction(path: Path) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(path, timeout=1.0, isolation_level=None)
+    connection = opening.settled(path, lambda: _begun(path))
     try:
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("BEGIN IMMEDIATE")
         connection.execute("PRAGMA defer_foreign_keys = ON")
         try:
             yield connection
@@ -222,3 +218,15 @@ def _transaction(path: Path) -> Iterator[sqlite3.Connection]:
             raise
     finally:
         connection.close()
+
+
+def _begun(path: Path) -> sqlite3.Connection:
+    connection = opening.connect(path, timeout=1.0)
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

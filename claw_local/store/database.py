@@ -19,6 +19,7 @@ from sqlite_utils import Database as SqliteDatabase
 from ..errors import DiskError, NotFoundError, StoreError
 from ..leftovers import aside, remove
 from ..paths import Paths
+from . import opening
 from .adrift import Adrift
 from .failing import in_words, is_the_disk
 from .migrations import MIGRATIONS, Migration
@@ -202,21 +203,29 @@ class Database:
             raise StoreError(in_words(self.path, error, BUSY_TIMEOUT_S)) from error
 
     def _create_private(self) -> None:
-        # SQLite gives the WAL and shared-memory files the mode of the database itself.
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        os.close(descriptor)
+        # SQLite gives the WAL and shared-memory files the mode of the database itself. One that is there is not opened
+        # here: closing it again would end the locks of this process.
+        if not self.path.exists():
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
 
     def _connect(self) -> SqliteDatabase:
-        connection = sqlite3.connect(
-            self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA temp_store = MEMORY")
+        connection = opening.settled(self.path, self._begun)
         with self._guard:
             self._connections[connection] = threading.RLock()
         return SqliteDatabase(connection)
+
+    def _begun(self) -> sqlite3.Connection:
+        connection = opening.connect(self.path, timeout=BUSY_TIMEOUT_S, cached_statements=256)
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            # From here on it holds a lock, so that nobody puts another file in the place of this one.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA temp_store = MEMORY")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _migrate(self, migrations: tuple[Migration, ...]) -> None:
         known = [migration.__name__ for migration in migrations]
@@ -283,7 +292,10 @@ class Database:
         with aside(target) as made:
             os.close(os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             # By a connection of its own: one that holds the write lock cannot be copied from.
-            with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(made)) as copy:
+            with (
+                closing(opening.connect(self.path)) as source,
+                closing(opening.connect(made, like=self.path)) as copy,
+            ):
                 source.backup(copy)
             with made.open("rb+") as file:
                 os.fsync(file.fileno())

@@ -47,7 +47,8 @@ class Going:
         signals, hints: what goes of them beside what hangs on a message that goes.
         taught: replies whose lesson had a part of it: they, those after, those before.
         cuts: chats that stay, with what is cut out of them.
-        titles, systems, drafts, samplings: chats that stay and lose these; chat 0 in drafts is the one not begun yet.
+        titles, systems, drafts, samplings: chats that stay and lose these.
+        new_drafts: names of what stands typed for a chat that is not begun yet, one for each window.
         prompts: kept replies whose system prompt has the text in it.
         kept_files: calls of tools that keep a file's former content, or worked in a folder, with the text in it: they
             can be undone no more.
@@ -64,6 +65,7 @@ class Going:
     titles: set[int] = field(default_factory=set)
     systems: set[int] = field(default_factory=set)
     drafts: set[int] = field(default_factory=set)
+    new_drafts: set[str] = field(default_factory=set)
     samplings: set[int] = field(default_factory=set)
     prompts: set[int] = field(default_factory=set)
     kept_files: set[int] = field(default_factory=set)
@@ -101,7 +103,7 @@ def find(db: SqliteDatabase, request: Request) -> Going:
     times += [time for (time,) in rows_of(db, "created_at", "messages", "id", going.prompts)]
     times += [time for (time,) in rows_of(db, "created_at", "signals", "id", going.signals)]
     times += [time for (time,) in rows_of(db, "created_at", "tool_calls", "id", going.kept_files)]
-    times += ["0"] * (0 in going.drafts)  # Nobody knows since when it stands there.
+    times += ["0"] * bool(going.new_drafts)  # Nobody knows since when it stands there.
     going.oldest = min(times, default="")
     return going
 
@@ -126,7 +128,9 @@ def counts(db: SqliteDatabase, going: Going) -> dict[str, int]:
         "signals": len(signals | going.signals),
         "hints": len(hints | going.hints),
         "samples": len(list(rows_of(db, "message_id", "samples", "message_id", going.taught))),
-        "drafts": len(going.drafts) + sum(bool(draft) for (draft,) in rows_of(db, "draft", "chats", "id", going.chats)),
+        "drafts": len(going.drafts)
+        + len(going.new_drafts)
+        + sum(bool(draft) for (draft,) in rows_of(db, "draft", "chats", "id", going.chats)),
         "titles": len(going.titles),
         "settings": sum(
             map(len, (going.systems, going.samplings, going.prompts, going.allowed, going.kept_files)),
@@ -170,8 +174,8 @@ def erase(db: SqliteDatabase, going: Going) -> None:
     change_of(db, "chats", "system = ''", going.systems)
     change_of(db, "chats", "sampling = '{}'", going.samplings)
     change_of(db, "chats", "draft = ''", going.drafts)
-    if 0 in going.drafts:
-        db.conn.execute("update flags set value = '' where name = 'draft'")
+    for name in going.new_drafts:
+        db.conn.execute("delete from flags where name = ?", (name,))
     change_of(db, "messages", "system = ''", going.prompts)
     db.conn.execute("insert into search (search) values ('optimize')")
 
@@ -309,9 +313,9 @@ def _beside(db: SqliteDatabase, text: str, going: Going) -> None:
         words = (kept or b"").decode("utf-16" if wide else "utf-8", "replace")
         if text in words.casefold() or text in (folder or "").casefold():
             going.kept_files.add(identity)
-    for (words,) in db.conn.execute("select value from flags where name = 'draft'").fetchall():
+    for name, words in db.conn.execute("select name, value from flags where name = 'draft' or name like 'draft/%'"):
         if text in words.casefold():
-            going.drafts.add(0)
+            going.new_drafts.add(name)
 
 
 def _move_head(db: SqliteDatabase, chat_id: int, change: Cut) -> None:

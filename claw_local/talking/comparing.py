@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..reply import Reply
 from .asking import Asking
 from .branches import Branches
-from .drafting import SamplingChoice
+from .drafting import Choices, SamplingChoice
 
 
 class Comparing(Asking, Branches):
@@ -41,10 +41,7 @@ class Comparing(Asking, Branches):
             UsageError: there is no text, or the adapters are the same. NotFoundError: no such chat or adapter.
         """
         text = self._question(text)
-        pair = [self._choices(model, sampling, adapter, memory) for adapter in (first, second)]
-        if (pair[0].adapter or "base") == (pair[1].adapter or "base"):
-            raise UsageError("Both sides are the same adapter. Name two, or one and `base`.")
-        random.SystemRandom().shuffle(pair)
+        pair = self._pair_of(first, second, model, sampling, memory)
         record = self._chat_for(text, chat, system, learn)
         teaching = self._teaching(record, learn)
         with self.store.database.write():
@@ -56,9 +53,41 @@ class Comparing(Asking, Branches):
             self._reply(record, user_id, second_id, pair[1], lambda: None),
         )
 
-    def prefer(self, winner_id: int | None, ids: Sequence[int]) -> None:
-        """A blind vote between replies to one question: thumbs for them, and the winner is shown. A tie (None) says
-        nothing.
+    def compare_again(
+        self,
+        question_id: int,
+        first: AdapterChoice,
+        second: AdapterChoice,
+        *,
+        model: str | None = None,
+        sampling: SamplingChoice = None,
+        memory: bool = True,
+    ) -> tuple[Reply, Reply]:
+        """Ask a question that was compared once more: two more versions of its reply, in an order drawn anew. Nothing
+        is noted about the earlier ones.
+
+        Raises:
+            UsageError: it is no question, or the adapters are the same. NotFoundError: no such message or adapter.
+        """
+        question = self.store.messages.get(question_id)
+        if question.role != "user":
+            raise UsageError(f"Message {question_id} is not one of yours: only a question can be asked again.")
+        pair = self._pair_of(first, second, model, sampling, memory)
+        record = self.chat(question.chat_id)
+        teaching = self._teaching_again(record, question_id)
+        with self.store.database.write():
+            first_id, second_id = (
+                self.store.messages.begin_turn(record.id, None, parent_id=question_id, learn=teaching)[1] for _ in pair
+            )
+        return (
+            self._reply(record, question_id, first_id, pair[0], lambda: None),
+            self._reply(record, question_id, second_id, pair[1], lambda: None),
+        )
+
+    def prefer(self, winner_id: int | None, ids: Sequence[int]) -> bool:
+        """A blind vote between replies to one question: thumbs for them, and the winner is shown.
+
+        Returns whether it counts: a tie (None) says nothing, nor does a choice between replies with the same text.
 
         Raises:
             UsageError: these are not replies to one question, or the winner is none of them.
@@ -70,10 +99,32 @@ class Comparing(Asking, Branches):
         ):
             raise UsageError("A vote needs two replies to the same question.")
         if winner_id is None:
-            return
+            return False
         if winner_id not in ids:
             raise UsageError(f"Message {winner_id} is none of the replies that were compared.")
+        differ = not alike([reply.content for reply in replies])
         with self.store.database.write():
-            for reply in replies:
+            for reply in replies if differ else ():
                 self.store.signals.add(reply.id, "thumb", 1 if reply.id == winner_id else -1)
             self.show_version(winner_id)
+        return differ
+
+    def _pair_of(
+        self,
+        first: AdapterChoice,
+        second: AdapterChoice,
+        model: str | None,
+        sampling: SamplingChoice,
+        memory: bool,
+    ) -> list[Choices]:
+        """What each of the two replies is written with, in the order they come. Raises UsageError, NotFoundError."""
+        pair = [self._choices(model, sampling, adapter, memory) for adapter in (first, second)]
+        if (pair[0].adapter or "base") == (pair[1].adapter or "base"):
+            raise UsageError("Both sides are the same adapter. Name two, or one and `base`.")
+        random.SystemRandom().shuffle(pair)
+        return pair
+
+
+def alike(texts: Sequence[str]) -> bool:
+    """Whether all say the same, blanks at the ends left aside."""
+    return len({text.strip() for text in texts}) == 1

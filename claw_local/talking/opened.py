@@ -16,7 +16,7 @@ from ..history import History
 from ..judge.background import BackgroundJudge
 from ..paths import Paths
 from ..settings import Settings
-from ..store import Chat, Signal, Store, StoredMessage
+from ..store import Chat, Signal, Store, StoredMessage, opening
 from . import drawing
 from .shelving import Shelving
 from .text import clean
@@ -51,7 +51,9 @@ class Opened:
         self._engines = engines or Engines(
             self._open_engine, in_memory=lambda source: source.kind == "gguf", most=settings.model.keep_open
         )
-        self._shelving: Shelving | None = Shelving(self.store, paths.caches, settings.model.kept_mb)
+        # Beside an encrypted store nothing may lie that tells what was said.
+        kept_mb = 0 if opening.is_encrypted(paths.database) else settings.model.kept_mb
+        self._shelving: Shelving | None = Shelving(self.store, paths.caches, kept_mb)
         self._handing: Handing | None = None
         # Which adapters are applied is the engine's state: setting them and beginning a reply belong together.
         self._beginning = threading.Lock()

@@ -196,17 +196,21 @@ class Place:
             raise
         return descriptor, status
 
-    def replace(self, name: str, content: bytes, *, mode: int) -> None:
-        """Put a whole file under a name, in one step: what was there, a link too, is replaced, never written into."""
+    def replace(self, name: str, content: bytes, *, mode: int | None) -> None:
+        """Put a whole file under a name, in one step: what was there, a link too, is replaced, never written into.
+
+        Args:
+            mode: who may do what with it; None: as the person's umask says of new files.
+        """
         name = self.spelt(name)
         aside = f".claw-{os.getpid()}-{os.urandom(6).hex()}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
-        descriptor = os.open(self._named(aside), flags, 0o600, **self._at)
+        descriptor = os.open(self._named(aside), flags, 0o666 if mode is None else 0o600, **self._at)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
-                if hasattr(os, "fchmod"):
+                if mode is not None and hasattr(os, "fchmod"):
                     os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
             if _BY_DESCRIPTOR:

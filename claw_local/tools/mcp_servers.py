@@ -96,7 +96,7 @@ class McpServers:
             raise ToolError(f"There is no tool {call.name} any more: it was switched off, or its server is not there.")
         server, tool = self._places[call.name]
         asks = tool not in self._servers[server].trusted
-        told = json.dumps(call.arguments, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
+        told = _seen(json.dumps(call.arguments, indent=2, ensure_ascii=False))
         preview = f"{tool} of the MCP server {server}, with\n{told}"
 
         def perform(stop: threading.Event | None) -> Result:
@@ -252,6 +252,17 @@ def _text(said: Any) -> str:
     if not parts and said.structured_content is not None:
         parts.append(json.dumps(said.structured_content, ensure_ascii=False))
     return "\n".join(parts) or "(nothing)"
+
+
+def _seen(text: str) -> str:
+    """JSON text in which nothing is hidden: what shows nothing, or turns the text around it, stands as an escape."""
+    units = {letter: letter.encode("utf-16-be", "surrogatepass").hex() for letter in set(text)}
+    return "".join(
+        letter
+        if letter.isprintable() or letter == "\n"
+        else "".join(f"\\u{units[letter][at : at + 4]}" for at in range(0, len(units[letter]), 4))
+        for letter in text
+    )
 
 
 def _reason(error: BaseException) -> str:

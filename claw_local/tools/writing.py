@@ -13,7 +13,6 @@ from .base import Call, Prepared, Result, ToolError, Undo, cut_middle
 from .folder import Folder, parts_of
 from .looking import read_file, text_of
 
-NEW_FILE_MODE = 0o644
 LONGEST_DIFF = 100_000
 """Characters of a diff that are shown; of a longer one the middle is left out, and how much that is."""
 
@@ -63,12 +62,12 @@ class Writing:
 
         return Prepared(call, title, diff(shown, before, after), True, call.name, perform)
 
-    def _now(self, parts: list[str]) -> tuple[bytes | None, int]:
-        """A file's content and mode; None if it is not there. Raises ToolError: something else is."""
+    def _now(self, parts: list[str]) -> tuple[bytes | None, int | None]:
+        """A file's content and mode; (None, None) if it is not there. Raises ToolError: something else is."""
         for depth in range(len(parts)):
             with self.folder.at(parts[:depth]) as place:
                 if place.status(place.spelt(parts[depth])) is None:
-                    return None, NEW_FILE_MODE
+                    return None, None
         data, status = read_file(self.folder, parts)
         return data, status.st_mode & 0o777
 

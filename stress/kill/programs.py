@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psutil
 
+from claw_local.store.unlocking import VARIABLE
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "claw_local")
 
@@ -30,7 +32,7 @@ def drawn(said: bytes) -> bytes:
 
 def environment(home: Path) -> dict[str, str]:
     parts = [str(ROOT), str(ROOT / "app"), str(ROOT / "trainer")]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLAW_LOCAL_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLAW_LOCAL_") or name == VARIABLE}
     return {
         **kept,
         "CLAW_LOCAL_HOME": str(home),

@@ -21,12 +21,14 @@ from claw_local.settings import Settings
 
 
 class ScriptedEngine:
-    """Says `script`, piece by piece; `pause_s` apart."""
+    """Says `script`, piece by piece, `pause_s` apart; under an adapter `adapted`, if there is one."""
 
     def __init__(self, script: Sequence[str], pause_s: float) -> None:
         self.script, self.pause_s = list(script), pause_s
         self.info = ModelInfo("Scripted", Path("scripted.gguf"), "0" * 64, "llama", 1, 4096)
         self.asked: list[str] = []
+        self.adapted: Sequence[str] = ()
+        self._under_adapter = False
         self.takes_tools, self.chat_template = False, ""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
@@ -37,7 +39,7 @@ class ScriptedEngine:
         return Prompt((1, 2, 3))
 
     def set_adapters(self, adapters: Sequence[object]) -> None:
-        pass
+        self._under_adapter = bool(adapters)
 
     def close(self) -> None:
         pass
@@ -47,8 +49,10 @@ class ScriptedEngine:
     ) -> tuple[Generation, Iterator[str]]:
         generation = Generation(prompt.token_ids, sampling)
 
+        script = self.adapted if self._under_adapter and self.adapted else self.script
+
         def pieces() -> Iterator[str]:
-            for piece in self.script:
+            for piece in script:
                 if cancel is not None and cancel.is_set():
                     generation.finish_reason = "cancelled"
                     return

@@ -16,7 +16,8 @@ from tests.app.driving import Until, said
 
 @pytest.fixture
 def adapter(scripted: Any, tmp_path: Path) -> int:
-    """An adapter whose file exists; what it says is what the script says."""
+    """An adapter whose file exists; what it says is a script, too."""
+    scripted.engine.adapted = ["Good ", "**morning**", "."]
     file = tmp_path / "adapter.gguf"
     file.write_bytes(b"GGUF")
     record = scripted.store.adapters.add(
@@ -47,7 +48,7 @@ async def test_a_vote_counts_for_both_and_only_then_the_names_are_told(
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await compare(pilot, app, until)
         await until(pilot, lambda: "Which is better?" in note(app))
-        assert [bubble.raw for bubble in screen.query(Bubble)] == ["Hello **there**."] * 2
+        assert {bubble.raw for bubble in screen.query(Bubble)} == {"Hello **there**.", "Good **morning**."}
         titles = [str(screen.query_one(f"#side-{number}").border_title) for number in (0, 1)]
         assert titles == ["Left", "Right"]
         await pilot.press("right")
@@ -77,10 +78,35 @@ async def test_a_tie_counts_for_neither(app: ClawApp, scripted: Any, adapter: in
         assert not any(scripted.signals(versions).values())
 
 
+async def test_where_both_answers_are_the_same_no_vote_counts_and_it_asks_again(
+    app: ClawApp, scripted: Any, adapter: int, until: Until
+) -> None:
+    other, scripted.engine.adapted = scripted.engine.adapted, ()
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await compare(pilot, app, until)
+        await until(pilot, lambda: "Both answers are the same" in note(app))
+        first = [bubble.raw for bubble in screen.query(Bubble)]
+        assert first == ["Hello **there**."] * 2
+        await pilot.press("right", "down")
+        assert "Both answers are the same" in note(app)
+        scripted.engine.adapted = other
+        await pilot.press("r")
+        await until(pilot, lambda: "Which is better?" in note(app))
+        assert len({bubble.raw for bubble in screen.query(Bubble)}) == 2
+        await pilot.press("r", "left")
+        await until(pilot, lambda: "You preferred" in note(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main and app.main.transcript.replies())
+        versions = app.main.transcript.replies()[0].versions
+        signals = scripted.signals(versions)
+        assert [[signal.score for signal in signals[one]] for one in versions] == [[], [], [1], [-1]]
+        assert scripted.engine.asked == ["Which is better?"] * 4
+
+
 async def test_esc_stops_the_comparison_and_there_is_no_vote(
     app: ClawApp, scripted: Any, adapter: int, until: Until
 ) -> None:
-    scripted.engine.script, scripted.engine.pause_s = ["word "] * 1000, 0.01
+    scripted.engine.script, scripted.engine.adapted, scripted.engine.pause_s = ["word "] * 1000, (), 0.01
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await compare(pilot, app, until)
         await until(pilot, lambda: screen.query(Bubble) and screen.query(Bubble).first().raw)

@@ -59,6 +59,27 @@ async def test_a_pause_in_typing_is_enough_for_the_draft_to_survive_a_kill(
         other.close()
 
 
+async def test_two_windows_have_a_new_chat_of_their_own_each(scripted: Any, until: Until) -> None:
+    other = type(scripted)(scripted.paths, Settings(), None)
+    other.prepare()
+    first, second = ClawApp(lambda: scripted), ClawApp(lambda: other)
+    async with first.run_test() as pilot:
+        await ready(pilot, first, until)
+        await pilot.press(*"here")
+        await until(pilot, lambda: scripted.history.draft(None) == "here", 2)
+        async with second.run_test() as elsewhere:
+            await ready(elsewhere, second, until)
+            assert second.main.composer.text == ""
+            await elsewhere.press(*"there")
+            await until(elsewhere, lambda: other.history.draft(None) == "there", 2)
+        await pilot.press(*" too")
+        await until(pilot, lambda: scripted.history.draft(None) == "here too", 2)
+        assert other.history.draft(None) == "there"
+    other.close()
+    scripted.history.set_draft(None, "")
+    assert scripted.history.draft(None) == "there", "the text of the window that was closed is for the next new chat"
+
+
 async def test_leaving_keeps_the_draft_and_the_next_start_brings_it_back(scripted: Any, until: Until) -> None:
     app = ClawApp(lambda: scripted)
     async with app.run_test() as pilot:

@@ -29,6 +29,7 @@ from claw_app.screens.report import Report
 from claw_app.screens.search import Search
 from claw_app.screens.why import WhyScreen
 from claw_app.text import day_name, moment
+from claw_app.words import SENDS
 from claw_local import language
 from claw_local.language import _
 from claw_local.tools.base import Call
@@ -88,6 +89,8 @@ def cut(screen: Screen[Any]) -> dict[str, str]:
             continue
         elif isinstance(widget, Static):
             words = str(widget.render())
+            if widget.styles.text_wrap == "nowrap" and cell_len(words) > width:
+                note(widget, "line", words)
             height = widget.get_content_height(widget.size, screen.size, width)
             if height > widget.content_size.height or any(cell_len(word) > width for word in _words(words)):
                 note(widget, "text", words)
@@ -230,6 +233,7 @@ async def test_the_footer_and_the_palette_speak_it(scripted: Any, until: Until, 
     async with opened(scripted, until) as (app, pilot):
         await _still(pilot)
         assert words in [str(key.description) for key in app.main.query(FooterKey)]
+        assert app.main.composer.border_subtitle == _(SENDS) != SENDS
         titles = [command.title for command in app.get_system_commands(app.screen)]
         assert _("New chat") in titles and _("Choose theme") in titles and "Choose theme" not in titles
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +13,10 @@ from claw_app.app import ClawApp
 from claw_app.screens.ask import Confirm
 from claw_app.widgets.learn_bar import LearnBar
 from claw_app.widgets.status_line import StatusLine, bar
+from claw_local.engine.models import model_sha256
 from claw_local.errors import LearnError
-from claw_local.idle.job import LearnResult, Progress
+from claw_local.idle import kept
+from claw_local.idle.job import LearningPaused, LearnResult, Progress
 from claw_local.idle.learning import Learning, LearnStatus
 from claw_local.store import Hint
 from claw_local.store import Run as StoredRun
@@ -57,6 +60,31 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     started.go.set()
 
 
+def begun(assistant: Any) -> int:
+    """A run of the real kind, without its process, two steps on."""
+    store = assistant.store
+    run_id = int(store.runs.begin())
+    sha256 = model_sha256(assistant.model_path, assistant.paths.data)
+    kept.write_beginning(assistant.paths, run_id, kept.beginning(store, assistant.settings, sha256))
+    store.runs.set_checkpoint(run_id, "training", 2, 8)
+    return run_id
+
+
+def left_when_asked(learning: Learning, *_: object) -> LearnResult:
+    """As `now`, of a trainer that does nothing but wait to be asked to leave."""
+    assistant = learning._assistant
+    paused = learning.paused().run
+    if paused is None:
+        run_id = begun(assistant)
+    else:
+        run_id = paused.id
+        assistant.store.runs.go_on(run_id)
+    while not assistant.store.runs.get(run_id).asked:
+        time.sleep(0.02)
+    assistant.store.runs.pause(run_id)
+    raise LearningPaused("Learning is paused.")
+
+
 async def test_f5_shows_progress_and_then_the_result(app: ClawApp, run: Run, until: Until) -> None:
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.main.query(LearnBar))
@@ -93,6 +121,7 @@ async def test_f5_again_asks_and_stops_the_run(app: ClawApp, run: Run, until: Un
         assert not run.cancel.is_set()  # type: ignore[union-attr]
         await pilot.press("y")
         await until(pilot, lambda: "Learning was stopped" in said(app))
+        assert "did not work" not in said(app)
         assert not app.main.query_one(LearnBar).display
 
 
@@ -110,6 +139,44 @@ async def test_leaving_during_a_run_asks_first_and_then_leaves_it_to_go_on_later
         assert app.leaving
         assert run.leave is not None and run.leave.is_set()
         assert not run.cancel.is_set(), "that would throw away what it has reached"  # type: ignore[union-attr]
+
+
+async def test_turning_learning_off_during_a_run_says_that_it_was_left_and_how_it_goes_on(
+    app: ClawApp, scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted.learn.on()
+    monkeypatch.setattr(Learning, "now", left_when_asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.state)
+        await pilot.press("f5")
+        await until(pilot, scripted.store.runs.running)
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: "Learning paused" in said(app))
+        run_id = scripted.learn.runs()[0].id
+        assert f"Learning was turned off, so run {run_id} was left; what it has reached is kept." in said(app)
+        assert "Ctrl+L, then F5, goes on from step 3 of 8." in said(app)
+        assert "did not work" not in said(app)
+        assert not app.main.query_one(LearnBar).display
+        await pilot.press("ctrl+l", "ctrl+l")
+        await until(pilot, lambda: f"Run {run_id} stays paused: Ctrl+L, then F5, goes on from step 3 of 8" in said(app))
+        await pilot.press("ctrl+l", "f5")
+        await until(pilot, lambda: f"Run {run_id} goes on from step 3 of 8." in said(app))
+        scripted.store.runs.ask(run_id, "leave")
+        await until(pilot, lambda: f"Run {run_id} was left. F5 goes on from step 3 of 8." in said(app))
+
+
+async def test_f5_says_why_a_run_that_was_left_does_not_go_on(
+    app: ClawApp, scripted: Any, run: Run, until: Until
+) -> None:
+    scripted.learn.on()
+    paused = begun(scripted)
+    scripted.store.runs.pause(paused)
+    scripted.settings.learning.steps += 1
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.main.status.state)
+        await pilot.press("f5")
+        await until(pilot, lambda: f"run {paused} does not go on: the setting learning.steps has changed" in said(app))
+        run.go.set()
 
 
 async def test_a_run_of_another_program_is_shown_and_f5_says_that_it_cannot_stop_it(

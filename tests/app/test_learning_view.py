@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from claw_app.screens.ask import AskLine, Confirm
 from claw_app.screens.learning_view import LearningView
 from claw_app.screens.report import Report
 from claw_app.widgets.learned import RowList, ScorePanel, by_day, changes, in_words, rolling
+from claw_local.idle import kept
 from claw_local.signals.scores import Scored
 from tests.app import drawing
 from tests.app.driving import Until, said, say
+from tests.app.test_learning import begun
 
 GATE = {
     "probes": 18,
@@ -198,6 +201,27 @@ def test_the_curve_is_a_rolling_mean_that_notes_where_the_adapter_changed() -> N
     assert "Of the last 3 replies" in str(in_words(scored))
     assert "No reply has a mark yet" in str(in_words([]))
     assert str(by_day([])) == ""
+
+
+async def test_what_becomes_of_a_paused_run_is_said_when_a_hint_it_learns_from_changes(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    hint = scripted.hints.add("Talk like a pirate")
+    run_id = begun(scripted)
+    plan = json.dumps({"lasting": [{"id": hint.id, "text": hint.text}], "lessons": []})
+    (kept.folder_of(scripted.paths, run_id) / kept.PLAN).write_text(plan, "utf-8")
+    scripted.store.runs.pause(run_id)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, app, until)
+        await pilot.press("2", "space")
+        await until(
+            pilot, lambda: f"The paused run {run_id} was begun with it, and teaches it all the same" in said(app)
+        )
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: f"The paused learning run {run_id} does not go on" in said(app))
+        assert scripted.store.runs.get(run_id).state == "dropped"
 
 
 async def test_a_hint_that_makes_room_for_another_is_named(app: ClawApp, scripted: Any, until: Until) -> None:

@@ -10,6 +10,7 @@ from claw_app.screens.why import WhyScreen
 from claw_app.widgets.bubbles import Bubble, Question
 from claw_app.widgets.editor import Editor
 from claw_local.errors import EngineError
+from tests.app import drawing
 from tests.app.driving import Until, foot, said, say, shown
 
 
@@ -65,6 +66,19 @@ async def test_a_reply_is_corrected_where_it_stands(app: ClawApp, scripted: Any,
         await until(pilot, lambda: "2/2" in foot(app.main.transcript.replies()[0]))
         signals = scripted.signals([bubble.message_id])[bubble.message_id]
         assert [(signal.source, signal.score) for signal in signals] == [("edit", -1)]
+
+
+async def test_the_line_at_the_cursor_is_in_sight_while_a_long_reply_is_corrected(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    scripted.engine.script = [f"Line {number}.\n\n" for number in range(12)]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await say(pilot, app, "hello", until)
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.query(Editor) and "Ctrl+S keeps" in drawing.text(app))
+        assert "Line 11." in drawing.text(app)
+        await pilot.press("pageup", "pageup")
+        await until(pilot, lambda: "Line 0." in drawing.text(app) and "as you want it" in drawing.text(app))
 
 
 async def test_esc_leaves_a_correction_and_changes_nothing(app: ClawApp, scripted: Any, until: Until) -> None:

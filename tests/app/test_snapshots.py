@@ -243,7 +243,9 @@ async def test_the_chat_and_what_opens_over_it(look: Any, lived: Any) -> None:
         await looks.take("incognito")
 
 
-async def test_what_it_learned(look: Any, lived: Any) -> None:
+async def test_what_it_learned(look: Any, lived: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("random.SystemRandom.shuffle", lambda *_: None)
+    lived.engine.adapted = ["Once, it was."]
     async with look(lived, SMALL, lived.first.chat_id) as looks:
         app, press = looks.app, looks.pilot.press
         await press("ctrl+t")

@@ -149,6 +149,22 @@ async def test_esc_stops_and_the_chat_goes_on_with_the_next_message(
         await until(pilot, lambda: shown(app)[-1] == "All right.")
 
 
+async def test_a_command_of_any_length_leaves_room_for_itself_and_for_the_keys(
+    scripted: Any, app: ClawApp, until: Until
+) -> None:
+    script(scripted, call("run", command="echo " + "x " * 1500 + "the-end"), "Never said.")
+    async with app.run_test(size=SIZE) as pilot:
+        await opened(pilot, app, until)
+        await send(pilot, app, "Run it.")
+        await asked(pilot, app, until)
+        text = drawing.text(app)
+        assert "May it run echo x x" in text and "without a shell:" in text and "Esc no, and stop" in text
+        await pilot.press("end")
+        await until(pilot, lambda: "the-end" in drawing.text(app))
+        await pilot.press("escape")
+        await answered(pilot, app, until)
+
+
 async def test_always_asks_once_in_a_chat(scripted: Any, app: ClawApp, work: Path, until: Until) -> None:
     more = call("append", path="log.txt", content="x\n")
     script(scripted, more, more, "Twice.")

@@ -27,7 +27,7 @@ from claw_local.backup.manifest import MANIFEST
 from claw_local.cli.main import app
 from claw_local.errors import BackupError, UsageError
 from claw_local.paths import Paths, locate
-from claw_local.store import Store
+from claw_local.store import Store, opening
 from claw_local.store.database import Database
 from claw_local.store.migrations import MIGRATIONS
 
@@ -140,7 +140,7 @@ def test_a_backup_is_whole_while_another_program_writes(home: Paths, tmp_path: P
     script = f"""
 import sys
 from claw_local.paths import locate
-from claw_local.store import Store
+from claw_local.store import Store, opening
 from claw_local.store.database import Database
 from claw_local.store.migrations import MIGRATIONS
 store = Store(locate({str(home.data)!r}))
@@ -443,14 +443,14 @@ def test_threads_may_go_on_reading_while_it_restores(backed: tuple[Store, Backup
 def test_where_there_is_no_room_for_the_backup_its_own_disk_is_named(
     backed: tuple[Store, Backup], home: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connect = sqlite3.connect
+    connect = opening.connect
 
     def small(*arguments: Any, **options: Any) -> sqlite3.Connection:
         connection = connect(*arguments, **options)
         connection.execute("pragma max_page_count = 1")
         return connection
 
-    monkeypatch.setattr(tables, "sqlite3", SimpleNamespace(connect=small, OperationalError=sqlite3.OperationalError))
+    monkeypatch.setattr(tables, "opening", SimpleNamespace(connect=small))
     with pytest.raises(BackupError, match=r"written to .*another\.backup"):
         write_backup(backed[0], home, tmp_path / "another.backup")
     assert not (tmp_path / "another.backup").exists()

@@ -161,3 +161,22 @@ def test_an_editor_that_cannot_be_started_is_named(
     monkeypatch.setenv("VISUAL", "no-such-editor --wait")
     assert run(["config", "edit"]) == 2
     assert "no-such-editor" in capsys.readouterr().err
+
+
+def test_a_theme_that_does_not_exist_is_refused_and_one_of_your_own_taken(
+    home: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["config", "set", "app.theme", "claw-lihgt"]) == 2
+    said = capsys.readouterr().err
+    assert "There is no theme claw-lihgt" in said and "claw-light" in said and "nord" in said
+    assert load(home).app.theme == ""
+    home.themes.mkdir(parents=True)
+    (home.themes / "sea.toml").write_text('primary = "#58a6ff"', "utf-8")
+    (home.themes / "odd.toml").write_text('primary = "blurple"', "utf-8")
+    assert run(["config", "set", "app.theme", "odd"]) == 2
+    assert "blurple" in capsys.readouterr().err
+    for name in ("sea", "claw-light", "nord"):
+        assert run(["config", "set", "app.theme", name]) == 0
+        assert load(home).app.theme == name
+    assert run(["config", "set", "app.theme", ""]) == 0
+    assert load(home).app.theme == ""

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from claw_local.assistant import Assistant
 from claw_local.cli.common import print_table
 from claw_local.cli.main import run
 from claw_local.engine.base import Generation, Sampling
+from claw_local.idle import kept
 from claw_local.paths import Paths
 from claw_local.store import Store
 
@@ -184,3 +186,71 @@ def test_a_hint_that_another_says_all_of_is_not_said_to_be_in_the_prompt(
     assert run(["hints", "add", "No lists please."]) == 0
     assert "Hint 2 is kept, but off" in capsys.readouterr().out
     assert list(hints(capsys)) == [1]
+
+
+def paused_run(home: Paths) -> int:
+    """A run that was left, begun with all lasting hints there are; on the disk it keeps what a real one does."""
+    with Assistant.open(home.data) as assistant:
+        store = assistant.store
+        run_id = store.runs.begin()
+        began = kept.beginning(store, assistant.settings, assistant.model_sha256)
+        kept.write_beginning(home, run_id, began)
+        lasting = [{"id": hint.id, "text": hint.text} for hint in store.hints.list()]
+        plan = json.dumps({"lasting": lasting, "lessons": []})
+        (kept.folder_of(home, run_id) / kept.PLAN).write_text(plan, "utf-8")
+        store.runs.set_checkpoint(run_id, "training", 2, 8)
+        store.runs.pause(run_id)
+        assert assistant.learn.paused().run is not None
+    return run_id
+
+
+@pytest.mark.parametrize("change", [["remove", "1"], ["edit", "1", "Talk like a parrot"]])
+def test_a_hint_that_a_paused_run_learns_from_ends_that_run_and_it_is_said(
+    home: Paths, capsys: pytest.CaptureFixture[str], change: list[str]
+) -> None:
+    assert run(["hints", "add", "Talk like a pirate"]) == 0
+    assert run(["hints", "add", "At most two sentences"]) == 0
+    run_id = paused_run(home)
+    capsys.readouterr()
+    assert run(["hints", "edit", "2", "At most two sentences", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["given_up"] == [], "the same words change nothing"
+    assert run(["hints", *change]) == 0
+    said = capsys.readouterr().out
+    assert f"The paused learning run {run_id} does not go on: a hint it learns from was removed or changed" in said
+    store = Store(home)
+    assert store.runs.get(run_id).state == "dropped"
+    store.close()
+
+
+def test_switching_a_hint_off_says_that_a_paused_run_teaches_it_all_the_same(
+    home: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["hints", "add", "Talk like a pirate"]) == 0
+    run_id = paused_run(home)
+    assert run(["hints", "add", "Always rhyme"]) == 0
+    capsys.readouterr()
+    assert run(["hints", "off", "2"]) == 0
+    assert "paused" not in capsys.readouterr().out
+    assert run(["hints", "off", "1"]) == 0
+    assert f"The paused learning run {run_id} was begun with it" in capsys.readouterr().out
+    assert run(["hints", "off", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["still_taught_by"] == run_id
+    assert run(["hints", "remove", "1", "--json"]) == 0
+    assert "does not go on" in json.loads(capsys.readouterr().out)["given_up"][0]
+
+
+def test_turning_learning_off_says_what_becomes_of_a_run(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    run_id = paused_run(home)
+    assert run(["learn", "on"]) == 0
+    capsys.readouterr()
+    assert run(["learn", "off"]) == 0
+    assert f"Run {run_id} stays paused" in (said := capsys.readouterr().out) and "from step 3 of 8" in said
+    store = Store(home)
+    store.runs.go_on(run_id)
+    assert run(["learn", "off"]) == 0
+    assert f"Run {run_id}, which is going on, leaves now and keeps what it has reached" in capsys.readouterr().out
+    assert store.runs.get(run_id).asked == "leave"
+    store.runs.finish(run_id, "done", result={})
+    store.close()
+    assert run(["learn", "off", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"enabled": False, "run": None}

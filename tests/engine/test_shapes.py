@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from claw_local.engine.base import AdapterSlot, Cancelled, Message, Sampling, ShapedSampling
-from claw_local.engine.grammar import grammar_of
+from claw_local.engine.grammar import ShapeError, grammar_of
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import EngineError
 from claw_local.judge import asking
@@ -69,3 +69,16 @@ def test_what_is_no_shape_is_refused_in_words(engine: LlamaCppEngine) -> None:
         grammar_of("{not json")
     with pytest.raises(EngineError):
         engine.generate_aside(engine.render(MESSAGES), shaped('{"type": "wonder"}'))
+
+
+def test_names_and_values_may_hold_whatever_text_may(engine: LlamaCppEngine) -> None:
+    name, value = 'the "ü"\n::= root', 'C:\\new "x"\t]] ü'
+    shape = {"type": "object", "properties": {name: {"enum": [value]}}, "required": [name]}
+    made = engine.generate_aside(engine.render(MESSAGES), shaped(json.dumps(shape)))
+    assert json.loads(made.text) == {name: value}
+    assert "ü" in made.text, "letters stand as a model would write them"
+
+
+def test_a_shape_that_allows_nothing_is_no_damaged_model(engine: LlamaCppEngine) -> None:
+    with pytest.raises(ShapeError, match="allows no text"):
+        engine.generate_aside(engine.render(MESSAGES), shaped('{"type": "string", "pattern": "^[z-a]$"}'))

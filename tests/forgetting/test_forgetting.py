@@ -16,6 +16,7 @@ import pytest
 from claw_local.assistant import Assistant
 from claw_local.errors import AdapterError, NotFoundError, UsageError
 from claw_local.forgetting import Request
+from claw_local.history import History
 from claw_local.signals.turns import pair
 from claw_local.store.processes import _identity, process_identity
 
@@ -338,6 +339,17 @@ def test_a_copy_of_the_database_goes_for_a_draft_alone(told: Told) -> None:
     receipt = told.assistant.forgetting.forget(Request(containing="quixotry"))
     assert receipt.left == ()
     assert [file for file in paths.data.rglob("*") if file.is_file() and b"quixotry" in file.read_bytes()] == []
+
+
+def test_only_the_window_that_has_the_text_loses_what_is_typed_there(told: Told) -> None:
+    mine = told.assistant.history
+    mine.set_draft(None, "a word like quixotry")
+    elsewhere = History(told.assistant.store)
+    elsewhere.set_draft(None, "something else")
+    receipt = told.assistant.forgetting.forget(Request(containing="quixotry"))
+    assert receipt.counts["drafts"] == 1
+    assert receipt.left == ()
+    assert (mine.draft(None), elsewhere.draft(None)) == ("", "something else")
 
 
 def test_a_blank_is_no_text_to_forget(told: Told) -> None:

@@ -106,6 +106,34 @@ def test_a_draft_is_kept_without_making_the_chat_the_newest(store: Store, histor
     assert store.chats.get(chat_id).updated_at == stamp
 
 
+def test_what_is_typed_for_a_new_chat_is_one_text_for_each_open_program(home: Paths) -> None:
+    first, second = Store(home), Store(home)
+    one, two = History(first), History(second)
+    one.set_draft(None, "typed here")
+    assert two.draft(None) == ""
+    two.set_draft(None, "and there")
+    assert (one.draft(None), two.draft(None)) == ("typed here", "and there")
+    one.close()
+    two.close()
+    later = [History(first), History(second), History(second)]
+    assert sorted(history.draft(None) for history in later[:2]) == ["and there", "typed here"]
+    assert later[2].draft(None) == ""
+    later[0].set_draft(None, "")
+    later[0].close()
+    assert later[2].draft(None) == "", "what the other one has is not taken from it"
+
+
+def test_what_was_typed_in_a_program_that_was_killed_or_an_older_version_is_there_again(
+    store: Store, history: History
+) -> None:
+    store.flags.set("draft", "from before")
+    store.flags.set("draft/abc/1:1", "typed and killed")
+    assert history.draft(None) == "typed and killed"
+    history.set_draft(None, "")
+    assert history.draft(None) == "from before"
+    assert History(store).draft(None) == ""
+
+
 def test_a_copy_has_the_shown_branch_and_teaches_nothing_twice(store: Store, history: History) -> None:
     chat_id, reply = a_lesson(store)
     store.messages.add(chat_id, "assistant", "another version", parent_id=store.messages.get(reply).parent_id)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+import psutil
 import pytest
 
 from claw_local.server import guard, protocol
@@ -215,3 +217,60 @@ def test_nul_and_half_characters_do_no_harm(served: Served) -> None:
         return httpx2.post(f"{served.url}/v1/chat/completions", content=body, headers=headers, timeout=60).status_code
 
     assert (ask(b"\\u0000"), ask(b"\\ud800")) == (200, 400)
+
+
+def test_who_is_answered_before_the_body_has_come_cannot_hold_the_line(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", 0.4)
+    address = urlsplit(served.url)
+    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: Bearer claw-wrong\r\n"
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=5) as line:
+        line.sendall(f"{head}Content-Length: 1000000\r\n\r\n{{".encode())
+        came = line.recv(4096)
+        assert came.startswith(b"HTTP/1.1 401")
+        began = time.monotonic()
+        while came:  # One more byte now and then, which kept it open for ever.
+            assert time.monotonic() - began < 4, "the line is still there"
+            try:
+                line.sendall(b" ")
+                line.settimeout(0.05)
+                came = line.recv(4096)
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+
+
+def test_who_reads_nothing_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "READ_S", 0.3)
+    address = urlsplit(served.url)
+    server = psutil.Process()
+
+    def lines() -> int:
+        return sum(
+            bool(one.raddr) and one.laddr.port == address.port and one.status == psutil.CONN_ESTABLISHED
+            for one in server.net_connections("tcp")
+        )
+
+    before = lines()
+    ask = f"GET /openapi.json HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode()
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect((address.hostname or "", address.port or 0))
+        deaf.sendall(ask * 600)  # Far more than the system takes off the server's hands.
+        while lines() == before:
+            time.sleep(0.01)
+        until = time.monotonic() + 20
+        while lines() > before:
+            assert time.monotonic() < until, "the server still waits until it is read"
+            time.sleep(0.05)
+
+
+def test_a_body_that_is_not_called_json_is_told_how(served: Served) -> None:
+    response = httpx2.post(
+        f"{served.url}/v1/chat/completions",
+        content=json.dumps(CHAT),
+        headers={"content-type": "application/x-www-form-urlencoded"},
+    )
+    assert response.status_code == 400 and "Content-Type: application/json" in response.json()["error"]["message"]

@@ -93,6 +93,17 @@ def test_a_new_file_gets_its_folders_and_is_called_new(tried: Tried, root: Path)
     assert (root / "x" / "y" / "new.txt").read_text() == "hello"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes")
+@pytest.mark.parametrize("mask", [0o077, 0o002])
+def test_who_may_read_a_new_file_is_what_the_umask_says(tried: Tried, root: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        tried("write", path="mine.txt", content="hello")
+    finally:
+        os.umask(before)
+    assert (root / "mine.txt").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
 def test_appending_begins_a_line_of_its_own(tried: Tried, root: Path) -> None:
     (root / "a.txt").write_bytes(b"one\r\ntwo")
     tried("append", path="a.txt", content="three\n")

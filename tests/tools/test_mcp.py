@@ -77,6 +77,13 @@ def test_calls_ask_unless_their_tool_is_trusted(box: Toolbox) -> None:
     assert call(box, "small__add", a=20, b=22).text == "42"
 
 
+def test_nothing_in_what_a_call_says_is_hidden_from_who_agrees_to_it(box: Toolbox) -> None:
+    hidden = "a\u202eb\u200b\x7f\U000e0041\ud800 ü"
+    preview = box.prepare(Call("small__add", {"a": hidden})).preview
+    assert "a\\u202eb\\u200b\\u007f\\udb40\\udc41\\ud800 ü" in preview
+    assert all(letter.isprintable() or letter == "\n" for letter in preview)
+
+
 def test_a_server_whose_task_is_cancelled_is_said_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @asynccontextmanager
     async def cancelled(*_: object) -> AsyncIterator[None]:

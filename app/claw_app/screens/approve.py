@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Answer = tuple[Literal["once", "always", "no", "stop"], str]
 SETTLE_S = 0.5
 """Keys in the first moment are none: who was typing when this appeared has agreed to nothing."""
+LONGEST_TITLE = 160
+"""Characters. The whole command stands below: a long one in the title would push it, and the keys, out of sight."""
 _COLOURS = {"+": "$success", "-": "$error", "@": "$accent"}
 
 
@@ -58,7 +60,10 @@ class Approve(ModalScreen[Answer]):
             else _("always in this chat")
         )
         with Vertical(classes="dialog large"):
-            head = (_("May it {title}?", title=one_line(self._prepared.title)), "bold"), (where, "$quiet")
+            title = one_line(self._prepared.title)
+            if len(title) > LONGEST_TITLE:
+                title = title[: LONGEST_TITLE - 1] + "…"
+            head = (_("May it {title}?", title=title), "bold"), (where, "$quiet")
             yield Static(Content.assemble(*head), id="approve-head")
             with VerticalScroll(id="preview", can_focus=True):
                 yield Static(coloured(clean(self._prepared.preview)))

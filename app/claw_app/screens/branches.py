@@ -178,7 +178,6 @@ class BranchActions(Screen[None]):
         with self.app.batch_update():
             message.display = False
             await self.transcript.put_after(editor, message)
-        editor.scroll_visible(animate=False)
 
     async def _close_editor(self, editor: Editor) -> Question | Bubble | None:
         message = self.transcript.before(editor)

@@ -92,6 +92,7 @@ class CompareScreen(Keyed["int | None"]):
         Binding("left,1", "vote(0)", N_("Left is better"), key_display="←"),
         Binding("down,0,t", "vote(2)", N_("Neither"), key_display="↓"),
         Binding("right,2", "vote(1)", N_("Right is better"), key_display="→"),
+        Binding("r", "again", N_("Ask again")),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-stacked"), (90, "-beside")]  # noqa: RUF012
     AUTO_FOCUS = "#question"
@@ -105,7 +106,8 @@ class CompareScreen(Keyed["int | None"]):
         self._pair: tuple[Reply, Reply] | None = None
         self._live: LiveReply | None = None
         self._asked_in: int | None = None
-        self._ready = self._voted = self._stopped = False
+        self._sides: tuple[int, int] = (BASE, BASE)
+        self._ready = self._voted = self._stopped = self._alike = False
 
     @property
     def _claw(self) -> ClawApp:
@@ -145,9 +147,11 @@ class CompareScreen(Keyed["int | None"]):
         return name
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Votes only when both answers are there."""
+        """Votes only when both answers are there; where they are the same, they are asked for again."""
         if action == "vote":
-            return self._ready and not self._voted
+            return self._ready and not self._voted and not self._alike
+        if action == "again":
+            return self._ready and self._alike
         return super().check_action(action, parameters)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -162,6 +166,7 @@ class CompareScreen(Keyed["int | None"]):
 
     async def _run(self, question: str, first: int, second: int) -> None:
         self.query_one("#question", Input).disabled = True
+        self._sides = first, second
         try:
             self._pair = await self._claw.background.slow(
                 self._assistant.compare, question, first or "base", second or "base", chat=self._chat_id
@@ -175,15 +180,39 @@ class CompareScreen(Keyed["int | None"]):
         asked = self.query_one("#asked", Static)
         asked.update(Content(excerpt(clean(question), 400, 4)))
         asked.display = True
-        for number, reply in enumerate(self._pair):
+        await self._show(self._pair)
+
+    async def _run_again(self, question_id: int) -> None:
+        first, second = self._sides
+        try:
+            self._pair = await self._claw.background.slow(
+                self._assistant.compare_again, question_id, first or "base", second or "base"
+            )
+        except Exception as error:
+            self._ready = True
+            self._claw.fail(error)
+            return
+        for page in self.query(".page"):
+            await page.remove_children()
+        await self._show(self._pair)
+
+    async def _show(self, pair: tuple[Reply, Reply]) -> None:
+        """Both answers as they come, then the question which is better."""
+        from claw_local.talking.comparing import alike
+
+        for number, reply in enumerate(pair):
             if not await self._stream(number, reply):
-                await self._claw.quick(_give_up, self._pair[number + 1 :])
+                await self._claw.quick(_give_up, pair[number + 1 :])
                 return
-        self._ready = True
+        self._ready, self._alike = True, alike([reply.answer.text for reply in pair])
         for box in self.query(".side").results(VerticalScroll):
             box.anchor(False)
             box.scroll_home(animate=False)
-        self._say(_("Which is better?  ← left   → right   ↓ neither   Esc leaves without a vote"))
+        self._say(
+            _("Both answers are the same, so a vote would teach nothing.  r asks again   Esc leaves")
+            if self._alike
+            else _("Which is better?  ← left   → right   ↓ neither   Esc leaves without a vote")
+        )
         self.query_one("#side-0").focus()
         self.refresh_bindings()
 
@@ -223,9 +252,16 @@ class CompareScreen(Keyed["int | None"]):
         else:
             self.dismiss(self._asked_in)
 
+    def action_again(self) -> None:
+        """Ask the same question once more: both answers were the same."""
+        if self._pair is not None and self._ready and self._alike:
+            self._ready = self._alike = False
+            self.refresh_bindings()
+            self.run_worker(self._run_again(self._pair[0].user_message_id), exit_on_error=False)
+
     async def action_vote(self, side: int) -> None:
         """Say which answer is better, and see which adapter wrote which."""
-        if self._pair is None or not self._ready or self._voted:
+        if self._pair is None or not self._ready or self._voted or self._alike:
             return
         ids = [reply.message_id for reply in self._pair]
         winner = ids[side] if side < len(ids) else None

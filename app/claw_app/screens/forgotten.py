@@ -24,8 +24,6 @@ async def see_forgotten(screen: ChatScreen, said: str = SAID) -> None:
     if before is None or count == before or screen.incognito or claw.leaving:
         return
     receipt = (await claw.watcher.quick(home.forgetting.receipts))[-1]
-    if receipt.counts.get("drafts"):
-        screen.composer.restore("")
     screen.composer.recall(await claw.watcher.quick(home.said))
     chat_id = screen.chat_id
     if chat_id is not None:
@@ -34,5 +32,7 @@ async def see_forgotten(screen: ChatScreen, said: str = SAID) -> None:
         except NotFoundError:
             screen.draft_came_back()
             chat_id = None
+    if receipt.counts.get("drafts"):
+        screen.composer.restore(await claw.watcher.quick(home.history.draft, chat_id))
     await screen.open_chat(chat_id)
     claw.say(said or _(SAID), timeout=8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -10,7 +11,7 @@ from textual import on
 from textual.message import Message
 from textual.screen import Screen
 
-from claw_local.errors import ClawError
+from claw_local.errors import ClawError, LearnError
 from claw_local.language import N_, _, ngettext
 
 from ..text import one_line
@@ -21,8 +22,10 @@ from .ask import Confirm
 from .forgotten import see_forgotten
 
 if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
     from claw_local.idle.job import LearnResult, Progress
     from claw_local.idle.learning import LearnStatus
+    from claw_local.store import Run
 
     from ..app import ClawApp
     from ..widgets.status_line import StatusLine
@@ -124,16 +127,23 @@ class LearningActions(Screen[None]):
 
     async def _turn(self, on: bool) -> None:
         assistant = await self.claw.assistant()
-        await self.claw.quick(assistant.learn.on if on else assistant.learn.off)
+        run: Run | None = None
+        if on:
+            await self.claw.quick(assistant.learn.on)
+        else:
+            run = await self.claw.quick(assistant.learn.off)
         await self.refresh_status()
         enabled = self.status.state.enabled if self.status.state is not None else on
         for welcome in self.query(Welcome):
             welcome.tell(first=welcome.first, learning=enabled, home=str(assistant.paths.data))
-        self.claw.say(
-            _("Learning is on: what you say about a reply teaches the assistant.")
-            if enabled
-            else _("Learning is off: nothing you say from now on trains the assistant.")
-        )
+        if enabled:
+            self.claw.say(_("Learning is on: what you say about a reply teaches the assistant."), topic="switch")
+            return
+        words = _("Learning is off: nothing you say from now on trains the assistant.")
+        # Of one that was begun here more is said once it has left.
+        if run is not None and self.stop_learning is None:
+            words += " " + _what_becomes_of(run)
+        self.claw.say(words, timeout=4 if run is None else 10, topic="switch")
 
     def action_learn_now(self) -> None:
         """Start a training run; while one is on, ask whether to stop it."""
@@ -168,6 +178,8 @@ class LearningActions(Screen[None]):
             stop.set()
 
     async def _learn(self) -> None:
+        from claw_local.idle.ending import LearningPaused
+
         stop = self.stop_learning = threading.Event()
         leave = self.leave_learning = threading.Event()
         bar = self.query_one(LearnBar)
@@ -175,17 +187,60 @@ class LearningActions(Screen[None]):
         try:
             assistant = await self.claw.assistant()
             await self.claw.background.slow(self.claw.watch_over.make_room)
+            await self._say_what_was_left(assistant)
             result = await self.claw.background.slow(
                 assistant.learn.now, lambda progress: self.post_message(self.Advanced(progress)), stop, leave
             )
+        except LearningPaused:
+            await self._say_paused(assistant)
         except Exception as error:
-            self.claw.fail(error)
+            if stop.is_set() and isinstance(error, LearnError):  # As the person wanted.
+                self.claw.say(self.claw.sentence(error), title=_("Learning stopped"), timeout=8)
+            else:
+                self.claw.fail(error)
         else:
             self._tell(result)
         finally:
             self.stop_learning = None
             bar.end()
         await self.refresh_status()
+
+    async def _say_what_was_left(self, assistant: Assistant) -> None:
+        """A run that was left goes on; one that no longer can is given up, and it is said why."""
+        if not assistant.learn.enabled:
+            return
+        paused = await self.claw.background.slow(assistant.learn.paused)
+        self.say_given_up(paused.dropped)
+        if paused.run is not None:
+            self.claw.say(
+                _("Run {id} goes on from {place}.", id=paused.run.id, place=paused.run.where or _("its beginning"))
+            )
+
+    def say_given_up(self, sentences: Sequence[str]) -> None:
+        """Say why paused runs go on no more."""
+        for words in sentences:
+            self.claw.say(words, title=_("A run is given up"), severity="warning", timeout=12)
+
+    async def _say_paused(self, assistant: Assistant) -> None:
+        """The run that was begun here has left before its end: whoever wanted that, it is said how to go on."""
+        if self.claw.leaving:
+            return
+        paused = await self.claw.quick(assistant.learn.paused)
+        if paused is None:
+            return
+        self.say_given_up(paused.dropped)
+        if (run := paused.run) is None:
+            return
+        if await self.claw.quick(lambda: assistant.learn.enabled):
+            words = _("Run {id} was left. F5 goes on from {place}.", id=run.id, place=run.where)
+        else:
+            words = _(
+                "Learning was turned off, so run {id} was left; what it has reached is kept. "
+                "Ctrl+L, then F5, goes on from {place}.",
+                id=run.id,
+                place=run.where,
+            )
+        self.claw.say(words, title=_("Learning paused"), timeout=12)
 
     def _tell(self, result: LearnResult) -> None:
         work = _(
@@ -209,3 +264,11 @@ class LearningActions(Screen[None]):
     @on(Advanced)
     def _advanced(self, event: Advanced) -> None:
         self.query_one(LearnBar).advance(event.progress)
+
+
+def _what_becomes_of(run: Run) -> str:
+    """Of a run of another program, or a paused one, when learning is turned off."""
+    if run.state == "paused":
+        place = run.where or _("its beginning")
+        return _("Run {id} stays paused: Ctrl+L, then F5, goes on from {place}.", id=run.id, place=place)
+    return _("Run {id} leaves now and keeps what it has reached: Ctrl+L, then F5, goes on with it.", id=run.id)

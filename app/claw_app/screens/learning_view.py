@@ -13,16 +13,15 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Footer, OptionList, Static
 
-from claw_local.language import N_, _, ngettext
+from claw_local.language import N_, _
 
-from ..report import verdict, work
 from ..styles import LEARNED
-from ..text import adapter_name, moment, one_line
+from ..text import moment, one_line
 from ..widgets.foot import Foot
-from ..widgets.learned import Row, RowList, ScorePanel
-from ..widgets.status_line import bar, switch_words
+from ..widgets.learned import RowList, ScorePanel
 from .ask import AskLine, Confirm
 from .keys import Keyed
+from .learned_lines import adapter_row, dot, head, hint_row, run_row
 from .report import Report
 
 if TYPE_CHECKING:
@@ -40,18 +39,6 @@ _KEYS = {
     "hints": N_("Space off/on · e edit · a add · x remove"),
     "runs": N_("Enter shows the report"),
     "adapters": N_("u use · b back · Enter report"),
-}
-_HINTS = {
-    "active": ("●", "$success", ""),
-    "consolidated": ("✓", "$accent", N_("learned: no longer in the prompt")),
-    "dropped": ("○", "$quiet", N_("off")),
-}
-_RUNS = {
-    "done": "",
-    "failed": N_("failed"),
-    "stopped": N_("stopped"),
-    "paused": N_("paused"),
-    "dropped": N_("dropped"),
 }
 
 
@@ -124,12 +111,15 @@ class LearningView(Keyed[None]):
         self._runs = {run.id: run for run in runs}
         self._adapters = {record.id: record for record in adapters}
         self._in_use = status.adapter
-        self.query_one("#learned-head", Static).update(self._head(status))
+        line, words = self.query_one("#learned-head", Static), head(status)
+        if words.cell_length > (line.content_size.width or self.app.size.width):
+            words = head(status, short=True)
+        line.update(words)
         self.query_one(ScorePanel).fill(scored)
-        self._list("hints").fill([self._hint_row(hint) for hint in hints])
-        self._list("runs").fill([self._run_row(run) for run in runs])
-        base = Content.assemble(_dot(not self._in_use), _("base model"), ("  " + _("as it came"), "$quiet"))
-        rows = [self._adapter_row(record) for record in adapters]
+        self._list("hints").fill([hint_row(hint) for hint in hints])
+        self._list("runs").fill([run_row(run) for run in runs])
+        base = Content.assemble(dot(not self._in_use), _("base model"), ("  " + _("as it came"), "$quiet"))
+        rows = [adapter_row(record, self._in_use) for record in adapters]
         self._list("adapters").fill([*rows, ("0", base)] if rows else [])
 
     def _look(self) -> tuple[LearnStatus, list[Scored], list[Hint], list[Run], list[AdapterRecord]]:
@@ -141,64 +131,6 @@ class LearningView(Keyed[None]):
 
     def _list(self, name: str) -> RowList:
         return self.query_one(f"#{name}", RowList)
-
-    def _head(self, status: LearnStatus) -> Content:
-        parts = [Content.styled(_("What it learned"), "bold $primary")]
-        parts.append(
-            Content.styled(
-                switch_words(status),
-                "$success" if status.enabled and not status.held else "$quiet",
-            )
-        )
-        parts.append(Content(_("adapter {id} in use", id=status.adapter) if status.adapter else _("base model in use")))
-        parts.append(Content(ngettext("{number} correction waiting", "{number} corrections waiting", status.lessons)))
-        if status.waiting:
-            parts.append(
-                Content(ngettext("{number} reply not judged yet", "{number} replies not judged yet", status.waiting))
-            )
-        run = status.run
-        if run is not None and run.state == "running":
-            parts.append(Content.styled(f"{one_line(_(run.phase))} {bar(run.progress)} {run.progress:.0%}", "$accent"))
-        return Content.styled(" · ", "$quiet").join(parts)
-
-    def _hint_row(self, hint: Hint) -> Row:
-        mark, style, note = _HINTS.get(hint.state, ("?", "$quiet", hint.state))
-        used = ngettext("in {number} prompt", "in {number} prompts", hint.uses) if hint.uses else _("not used yet")
-        scope = " " + _("· this chat only") if hint.scope == "chat" else ""
-        return str(hint.id), Content.assemble(
-            (f"{mark} ", style), one_line(hint.text), (f"  {_(note) or used}{scope}", "$quiet")
-        )
-
-    def _run_row(self, run: Run) -> Row:
-        when = moment(run.started_at)
-        if run.state == "running":
-            words = Content.styled(f"{one_line(_(run.phase))} {bar(run.progress)} {run.progress:.0%}", "$accent")
-        elif run.state == "done":
-            taken = bool(run.result.get("accepted"))
-            words = Content.assemble(
-                (verdict(run.result), "$success" if taken else "$warning"), (f"  {work(run.result)}", "$quiet")
-            )
-        else:
-            words = Content.assemble(
-                (_(_RUNS.get(run.state, run.state)), "$error"), (f"  {one_line(run.detail)}", "$quiet")
-            )
-        return str(run.id), Content.assemble((f"{when}  ", "$secondary"), words)
-
-    def _adapter_row(self, record: AdapterRecord) -> Row:
-        made = moment(record.created_at)
-        state = (
-            _("in use")
-            if record.id == self._in_use
-            else {"rejected": _("not taken by the gate"), "retired": _("used before")}.get(record.state, record.state)
-        )
-        parent = _("from adapter {id}", id=record.parent_id) if record.parent_id else _("from the base model")
-        learned = ngettext("learned from {number} reply", "learned from {number} replies", len(record.lineage))
-        words = Content.assemble(
-            _dot(record.id == self._in_use),
-            f"{adapter_name(record)}  ",
-            (state, "$success" if record.id == self._in_use else "$quiet"),
-        )
-        return str(record.id), Content.assemble(words, (f"  {made} · {parent} · {learned}", "$quiet"))
 
     # Moving
 
@@ -245,8 +177,16 @@ class LearningView(Keyed[None]):
         """Take the hint under the cursor out of the prompt, or put it back."""
         hint = self._hint()
         if hint is not None:
-            change = self._assistant.hints.off if hint.state == "active" else self._assistant.hints.on
-            await self._change(change, hint.id)
+            off = hint.state == "active"
+            await self._change(self._assistant.hints.off if off else self._assistant.hints.on, hint.id)
+            run = await self._claw.quick(self._assistant.learn.still_taught, hint.id) if off else None
+            if run is not None:
+                words = _(
+                    "It is out of the prompt. The paused run {id} was begun with it, and teaches it all the same when "
+                    "it goes on; to remove the hint (x) gives that run up.",
+                    id=run.id,
+                )
+                self._claw.say(words, severity="warning", timeout=10)
 
     def action_hint_edit(self) -> None:
         """Say the hint under the cursor otherwise."""
@@ -288,6 +228,7 @@ class LearningView(Keyed[None]):
 
     async def _change(self, change: Callable[..., Any], *arguments: Any) -> None:
         await self._claw.quick(change, *arguments)
+        self._claw.main.say_given_up(await self._claw.quick(self._assistant.learn.given_up) or ())
         await self.refresh_all()
         await self._claw.main.refresh_status()  # It says which hints made room for another.
 
@@ -346,7 +287,3 @@ class LearningView(Keyed[None]):
     def action_learn_now(self) -> None:
         """As on the chat's screen."""
         self._claw.main.action_learn_now()
-
-
-def _dot(on: bool) -> tuple[str, str]:
-    return ("● ", "$success") if on else ("○ ", "$quiet")

@@ -71,7 +71,7 @@ class Composer(CompletingArea):
         self._warned_of = ""
 
     def on_mount(self) -> None:
-        self.border_subtitle = SENDS
+        self.border_subtitle = _(SENDS)
 
     # What stands in the field
 

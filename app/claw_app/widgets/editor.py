@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -45,7 +46,24 @@ class Editor(TextArea):
 
     def on_mount(self) -> None:
         self.move_cursor(self.document.end)
-        self.focus()
+        self.focus(scroll_visible=False)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_cursor)
+
+    def on_text_area_selection_changed(self) -> None:
+        self.call_after_refresh(self._show_cursor)
+
+    def _show_cursor(self) -> None:
+        """Scroll what the field stands in, so that the line at the cursor and the ones beside it are in sight: the
+        field is as tall as its text, and may reach below the screen."""
+        box = next((one for one in self.ancestors if isinstance(one, VerticalScroll)), None)
+        if box is None or not self.has_focus:
+            return
+        line, sight = self.cursor_screen_offset.y, box.content_region
+        below, above = line + 2 - sight.bottom, sight.y - (line - 1)
+        if below > 0 or above > 0:
+            box.scroll_relative(y=below if below > 0 else -above, animate=False)
 
     async def _on_key(self, event: events.Key) -> None:
         if self.enter_keeps and event.key in ("enter", *_NEW_LINE):
