@@ -37,16 +37,17 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Iterator[Any]:
-    """A limit on the size of files that a test sets ends with it: what pytest writes may go into a file too."""
+    """Limits that a test sets on the process end with it: all that follow would fail at them, pytest itself too."""
     if sys.platform == "win32":
         return (yield)
     import resource
 
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limits = {kind: resource.getrlimit(kind) for kind in (resource.RLIMIT_FSIZE, resource.RLIMIT_AS)}
     try:
         return (yield)
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        for kind, limit in limits.items():
+            resource.setrlimit(kind, limit)
 
 
 @pytest.fixture(scope="session")

@@ -109,6 +109,12 @@ class ClawApp(App[None]):
         if not self.is_headless:
             when_ended(self._end)
 
+    def on_unmount(self) -> None:
+        """The last of it: no thread of the app's own stays."""
+        self.watch_over.end()
+        for threads in (self.background, self.watcher):
+            threads.close()
+
     async def on_event(self, event: events.Event) -> None:
         """As usual, but what is typed before the field is there waits for it."""
         self.watch_over.see(event)

@@ -21,15 +21,23 @@ class Background:
     """
 
     def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._closed = False
         threading.Thread(target=self._work, daemon=True, name="app-quick").start()
 
     def _work(self) -> None:
-        while True:
-            self._calls.get()()
+        while (call := self._calls.get()) is not None:
+            call()
+
+    def close(self) -> None:
+        """Nothing more will come, or next to nothing: what was called before is still done. Waits for nothing."""
+        self._closed = True
+        self._calls.put(None)
 
     def quick(self, function: Callable[..., T], *args: Any, **options: Any) -> asyncio.Future[T]:
         """Run after the quick calls before it. Await the result."""
+        if self._closed:
+            return self.slow(function, *args, **options)
         call, future = _bind(function, args, options)
         self._calls.put(call)
         return future

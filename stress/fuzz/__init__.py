@@ -15,6 +15,8 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..outcome import Outcome
@@ -29,11 +31,11 @@ SLICE = 200
 
 def run(options: argparse.Namespace) -> Outcome:
     """As many tries as `--tries` says (10,000 if not) over all kinds. Raises ValueError: an unknown kind."""
-    _bound_memory()
     fast = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="claw-stress-", dir=fast if fast.is_dir() else None))
     try:
-        return go(targets(folder, options.only), options.tries or 10_000, options.seed, options.seconds)
+        with _bounded_memory():
+            return go(targets(folder, options.only), options.tries or 10_000, options.seed, options.seconds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -102,10 +104,17 @@ def attempt(target: Target, data: bytes) -> str:
     return f"{target.name}: {wrong}; input {data[:200]!r} ({len(data)} bytes)" if wrong else ""
 
 
-def _bound_memory() -> None:
-    """What would fill the memory ends in a MemoryError, which counts as a failure."""
+@contextmanager
+def _bounded_memory() -> Iterator[None]:
+    """What would fill the memory meanwhile ends in a MemoryError, which counts as a failure."""
     try:
         import resource
     except ImportError:  # Windows
+        yield
         return
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, resource.RLIM_INFINITY))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

@@ -192,3 +192,12 @@ async def test_leaving_the_app_lets_the_run_leave_and_asks_nothing(
         await pilot.press("ctrl+q")
         await until(pilot, lambda: runs.left == 1, 2.0)
         assert app.leaving
+
+
+async def test_no_thread_of_the_app_stays_once_it_is_left(app: ClawApp, until: Until) -> None:
+    before = set(threading.enumerate())
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: {"app-quick", "idle-keeper"} <= {thread.name for thread in threading.enumerate()})
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5.0)
+        assert not thread.is_alive(), thread.name

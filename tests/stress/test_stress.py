@@ -88,6 +88,15 @@ def test_killed_anywhere_in_small(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["failures"] == [] and found["tries"] == 3
 
 
+def test_memory_is_bounded_only_while_it_tries() -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with fuzz._bounded_memory():
+        assert resource.getrlimit(resource.RLIMIT_AS)[0] == fuzz.MOST_MEMORY
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
 def test_an_unknown_kind_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["fuzz", "--only", "nonsense"]) == 2
     assert "There is no kind nonsense" in capsys.readouterr().err
