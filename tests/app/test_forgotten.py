@@ -10,6 +10,7 @@ from claw_app.app import ClawApp
 from claw_app.screens import chat as chat_screen
 from claw_local.errors import StoreError
 from claw_local.forgetting import Forgetting, Request
+from claw_local.history import History
 from claw_local.store import Store
 
 from .conftest import ScriptedAssistant
@@ -38,6 +39,25 @@ async def test_a_chat_that_is_forgotten_elsewhere_leaves_the_screen(
         assert screen.forgotten == 1
         await screen.open_chat(other)
         await until(pilot, lambda: screen.transcript.query("Bubble"))
+
+
+async def test_a_draft_that_is_forgotten_elsewhere_takes_no_other_text_with_it(
+    app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object]
+) -> None:
+    elsewhere = Store(scripted.paths)
+    other = History(elsewhere)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.main
+        await until(pilot, lambda: screen.forgotten == 0)
+        await pilot.press(*"typed here")
+        await until(pilot, lambda: scripted.history.draft(None) == "typed here")
+        other.set_draft(None, "a word like quixotry")
+        Forgetting(elsewhere, scripted.paths).forget(Request(containing="quixotry"))
+        await until(pilot, lambda: screen.forgotten == 1)
+        await until(pilot, lambda: "forgotten by another program" in said(app))
+        assert screen.composer.text == "typed here"
+        assert other.draft(None) == ""
+    elsewhere.close()
 
 
 async def test_a_store_that_cannot_be_read_is_said_once_and_ends_nothing(

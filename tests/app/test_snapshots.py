@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 
 from claw_app import screens
 from claw_app.app import ClawApp
@@ -150,13 +150,15 @@ class Looks:
             self.wrong.append("\n".join(list(lines)[:60]))
 
     async def _still(self) -> None:
-        """Nothing moves any more: two pictures are the same, and there is something on them."""
+        """Nothing moves any more: two pictures are the same, and there is something on them, also behind a dialog."""
         before = ""
         for _ in range(40):
             drawing.quiet(self.app)
             await self.pilot.pause(0.05)
-            now = drawing.text(self.app) + drawing.styles(self.app)
-            if now == before and drawing.text(self.app).strip():
+            text = drawing.text(self.app)
+            now = text + drawing.styles(self.app)
+            is_whole = text.partition("\n")[0] if isinstance(self.app.screen, ModalScreen) else text
+            if now == before and is_whole.strip():
                 return
             before = now
         raise AssertionError("the screen never comes to rest")

@@ -32,8 +32,14 @@ _RUNS = {
 }
 
 
-def head(status: LearnStatus, *, short: bool = False) -> Content:
-    """How learning stands, in one line; `short`: for a narrow terminal."""
+def head(status: LearnStatus, width: int) -> Content:
+    """How learning stands, in one line, in the longest words that fit into so many cells."""
+    lines = [_head(status, level) for level in range(3)]
+    return next((line for line in lines if line.cell_length <= width), lines[-1])
+
+
+def _head(status: LearnStatus, level: int) -> Content:
+    """The line; each level leaves something out, or says it shorter."""
     parts = [Content.styled(_("What it learned"), "bold $primary")]
     parts.append(
         Content.styled(
@@ -41,14 +47,14 @@ def head(status: LearnStatus, *, short: bool = False) -> Content:
             "$success" if status.enabled and not status.held else "$quiet",
         )
     )
-    if short:
+    if level == 2:
         parts.append(Content(_("adapter {id}", id=status.adapter) if status.adapter else _("base model")))
         parts.append(Content(ngettext("{number} waiting", "{number} waiting", status.lessons)))
     else:
         named = _("adapter {id} in use", id=status.adapter) if status.adapter else _("base model in use")
         waiting = ngettext("{number} correction waiting", "{number} corrections waiting", status.lessons)
         parts += [Content(named), Content(waiting)]
-    if status.waiting:
+    if status.waiting and not level:
         parts.append(
             Content(ngettext("{number} reply not judged yet", "{number} replies not judged yet", status.waiting))
         )

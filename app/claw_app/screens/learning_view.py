@@ -111,10 +111,8 @@ class LearningView(Keyed[None]):
         self._runs = {run.id: run for run in runs}
         self._adapters = {record.id: record for record in adapters}
         self._in_use = status.adapter
-        line, words = self.query_one("#learned-head", Static), head(status)
-        if words.cell_length > (line.content_size.width or self.app.size.width):
-            words = head(status, short=True)
-        line.update(words)
+        line = self.query_one("#learned-head", Static)
+        line.update(head(status, line.content_size.width or self.app.size.width))
         self.query_one(ScorePanel).fill(scored)
         self._list("hints").fill([hint_row(hint) for hint in hints])
         self._list("runs").fill([run_row(run) for run in runs])
