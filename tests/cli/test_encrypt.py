@@ -221,6 +221,20 @@ def test_a_learning_run_gets_the_key_in_its_environment_and_nowhere_else(
     assert not any(handed.encode() in file.read_bytes() for file in filled.data.rglob("*") if file.is_file())
 
 
+def test_pages_in_a_browser_have_no_terminal_and_get_the_key(filled: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    from claw_local.cli.chat import _let_pages_open_the_store
+
+    monkeypatch.setenv(VARIABLE, "")
+    _let_pages_open_the_store()
+    assert os.environ[VARIABLE] == "", "a plain store needs none"
+    encrypting.encrypt(filled, lambda: unlocking.made("seven grey kites", "passphrase"))
+    _let_pages_open_the_store()
+    handed = os.environ[VARIABLE]
+    assert "kites" not in handed
+    unlocking.forget_keys()
+    Store(filled).close()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_the_passphrase_is_asked_for_in_a_terminal_unseen_and_never_in_a_pipe() -> None:
     import pty
