@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..engine.base import Engine
 from ..engine.tool_forms import ToolSpec
-from ..engine.tool_prompts import rendered
+from ..engine.tool_prompts import in_words, rendered
 from ..memory import fast
 from ..memory.prompt import prompt_messages
 from ..signals.turns import Turn
@@ -80,7 +80,7 @@ def _prompt_ids(store: Store, engine: Engine, turn: Turn, hints: Sequence[str]) 
     tools = [ToolSpec(*told) for told in json.loads(listed)] if listed else []
     history = list(turn.history)
     while history:
-        messages = prompt_messages(system, history, hints, model_sha256=engine.info.sha256)
+        messages = prompt_messages(system, history, hints, model_sha256=engine.info.sha256, in_words=in_words(engine))
         ids = rendered(engine, messages, tools).token_ids
         if len(ids) <= PROMPT_TOKENS:
             return ids

@@ -58,6 +58,11 @@ def rendered(
     return engine.render(messages, reserve=reserve)
 
 
+def in_words(engine: ChatEngine) -> bool:
+    """Whether this engine's model is told in words what tools there are and what they returned."""
+    return not (has_tokens(engine) and engine.takes_tools)
+
+
 def as_functions(tools: Sequence[ToolSpec]) -> list[ToolText]:
     """Tools as chat templates take them: the form of OpenAI's API."""
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from ..engine.base import Message
@@ -11,23 +12,37 @@ from .fast import with_hints
 
 
 def prompt_messages(
-    system: str, branch: Sequence[StoredMessage], hints: Sequence[str], *, model_sha256: str
+    system: str, branch: Sequence[StoredMessage], hints: Sequence[str], *, model_sha256: str, in_words: bool = False
 ) -> list[Message]:
-    """The branch as the engine takes it, with the hints at the end of the person's last message.
+    """The branch as the engine takes it, with the hints where `put_hints` puts them.
 
     What this model (its file's hash) wrote goes in as the very tokens it wrote; what another one wrote, as text.
     """
     messages = [Message("system", system)] if system else []
-    answered = list(_without_unanswered(branch))
-    # After a tool's result the person's words stand further up. What a tool returned is never mixed with wishes.
-    last = max((place for place, stored in enumerate(answered) if stored.role == "user"), default=-1)
-    for place, stored in enumerate(answered):
+    for stored in _without_unanswered(branch):
         if stored.role == "assistant":
             messages.append(Message("assistant", stored.content, token_ids=written(stored, model_sha256)))
         elif stored.role in ("user", "tool"):
             role: Literal["user", "tool"] = "user" if stored.role == "user" else "tool"
-            messages.append(Message(role, with_hints(stored.content, hints) if place == last else stored.content))
+            messages.append(Message(role, stored.content))
+    put_hints(messages, hints, in_words=in_words)
     return messages
+
+
+def put_hints(messages: list[Message], hints: Sequence[str], *, in_words: bool) -> None:
+    """Wishes stand at the end of the person's last message; what a tool returned is never mixed with them.
+
+    Where the model is told in words what a tool returned (`in_words`), that comes in a message of the user's: then they
+    stand behind it and its marks, as the last thing said. Further up, before the call, a small model overlooks them.
+    """
+    if not hints:
+        return
+    if in_words and messages and messages[-1].role == "tool":
+        messages.append(Message("user", with_hints("", hints).strip()))
+        return
+    last = max((place for place, message in enumerate(messages) if message.role == "user"), default=-1)
+    if last >= 0:
+        messages[last] = replace(messages[last], content=with_hints(messages[last].content, hints))
 
 
 def _without_unanswered(branch: Sequence[StoredMessage]) -> Iterator[StoredMessage]:

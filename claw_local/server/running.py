@@ -86,6 +86,8 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
             await super().shutdown(sockets)
 
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # It warns of each piece that is sent to a client that has just gone: they do that all the time.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     config = Config(
         make_app(service, door),
         http=Punctual,  # On h11: others that may be installed have no bound for a request's headers.

@@ -15,7 +15,7 @@ from ..engine.base import ChatEngine, Generation, Message, Sampling, has_tokens
 from ..engine.estimate import tokens_in
 from ..engine.pool import Lease
 from ..engine.tool_forms import ToolSpec
-from ..engine.tool_prompts import calling, rendered
+from ..engine.tool_prompts import calling, in_words, rendered
 from ..language import ngettext
 from ..memory import fast
 from ..memory.prompt import prompt_messages
@@ -61,6 +61,7 @@ class Drafting(Opened):
                     self.store.messages.branch(user_id),
                     [hint.text for hint in active],
                     model_sha256=engine.info.sha256,
+                    in_words=in_words(engine),
                 )
                 drawn = self._drawn(record, choices.sampling)
                 tools, problems = self.tools.told(record) if choices.tools else ((), [])

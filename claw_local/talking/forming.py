@@ -13,10 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from ..engine.base import ChatEngine, Engine, FormedSampling, Message, Prompt, Sampling, has_tokens
 from ..engine.grammar import ShapeError, grammar_of
 from ..engine.tool_forms import IN_WORDS, Form, ToolSpec, form_of, grammar, schema, triggers
-from ..engine.tool_prompts import rendered
+from ..engine.tool_prompts import in_words, rendered
 from ..errors import EngineError
-from ..memory.fast import with_hints
-from ..memory.prompt import written
+from ..memory.prompt import put_hints, written
 from ..store import StoredMessage
 from .asked import Asked, CannotAnswer, Tool, TooLong
 from .calling import messages, spec_of
@@ -115,8 +114,7 @@ def prompt(
         if not made:
             raise CannotAnswer("There is no message to answer.", field="messages")
         _put_tokens(made, replies, engine.info.sha256)
-        if hints:
-            _put_hints(made, hints, in_words=not formed.form.own)
+        put_hints(made, hints, in_words=in_words(engine))
         reserve = min(formed.sampling.max_tokens, engine.info.context // 4)
         return rendered(engine, made, formed.tools, reserve=reserve, now=formed.now)
     except EngineError as error:
@@ -183,17 +181,6 @@ def _raw(engine: ChatEngine, asked: Asked) -> Prompt:
     if len(ids) >= engine.info.context:
         raise TooLong(f"The prompt has {len(ids)} tokens, and the model takes {engine.info.context}.", field="prompt")
     return Prompt(tuple(ids))
-
-
-def _put_hints(made: list[Message], hints: Sequence[str], *, in_words: bool) -> None:
-    """Wishes stand at the end of the person's last message. Where tools are told in words, what one returned after it
-    comes in a message of the user's: then they stand at the end of that, behind its marks, as the last thing said."""
-    if in_words and made[-1].role == "tool":
-        made.append(Message("user", with_hints("", hints).strip()))
-        return
-    last = max((n for n, message in enumerate(made) if message.role == "user"), default=-1)
-    if last >= 0:
-        made[last] = replace(made[last], content=with_hints(made[last].content, hints))
 
 
 def _put_tokens(made: list[Message], replies: Sequence[StoredMessage | None], sha256: str) -> None:

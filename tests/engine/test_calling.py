@@ -26,9 +26,9 @@ from claw_local.engine.tool_forms import (
     triggers,
 )
 from claw_local.engine.tool_prompts import as_functions, told_in_words
+from claw_local.memory.prompt import put_hints
 from claw_local.talking.asked import Said, Tool, ToolCall
 from claw_local.talking.calling import messages, spec_of
-from claw_local.talking.forming import _put_hints
 
 UNMARKED = Form()
 """As calls come where an answer of another shape may come, too."""
@@ -169,10 +169,10 @@ def test_a_wish_is_the_last_thing_said_where_a_tool_has_answered_in_words() -> N
         Said("tool", "done", call_id="1"),
     )
     in_words, by_template = messages(said), messages(said)
-    _put_hints(in_words, ["Be brief."], in_words=True)
+    put_hints(in_words, ["Be brief."], in_words=True)
     last = told_in_words(in_words, [TREE])[-1]
     assert last.role == "user" and last.content == "<tool_response>\ndone\n</tool_response>\n\nBe brief."
-    _put_hints(by_template, ["Be brief."], in_words=False)
+    put_hints(by_template, ["Be brief."], in_words=False)
     assert by_template[0].content == "Plant an oak.\n\nBe brief." and by_template[-1].content == "done"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claw_local.memory.fast import remember, replaces, with_hints, wording
+from claw_local.memory.prompt import prompt_messages
 from claw_local.paths import Paths
 from claw_local.store import Store
 
@@ -12,6 +13,25 @@ from claw_local.store import Store
 def test_hints_stand_at_the_end_of_the_question() -> None:
     assert with_hints("Why is the sky blue?", []) == "Why is the sky blue?"
     assert with_hints("Why?", ["no lists", "Be brief!"]) == "Why?\n\nno lists. Be brief!"
+
+
+def test_hints_stand_behind_what_a_tool_returned_where_that_is_told_in_words(home: Paths) -> None:
+    store = Store(home)
+    chat = store.chats.create(title="Work").id
+    parent = None
+    for role, text in (("user", "Read a.txt."), ("assistant", "read a.txt"), ("tool", "milk")):
+        parent = store.messages.add(chat, role, text, parent_id=parent)
+    assert parent is not None
+    branch = store.messages.branch(parent)
+
+    def said(*, in_words: bool) -> list[tuple[str, str]]:
+        made = prompt_messages("", branch, ["Be brief."], model_sha256="", in_words=in_words)
+        return [(message.role, message.content) for message in made]
+
+    assert said(in_words=True)[2:] == [("tool", "milk"), ("user", "Be brief.")]
+    assert said(in_words=True)[0] == ("user", "Read a.txt.")
+    assert said(in_words=False)[::2] == [("user", "Read a.txt.\n\nBe brief."), ("tool", "milk")]
+    assert prompt_messages("", branch, [], model_sha256="", in_words=True)[-1].content == "milk"
 
 
 @pytest.mark.parametrize(

@@ -279,6 +279,11 @@ def test_steps_become_samples_with_the_very_prompts_they_were_written_after(assi
         assert all(turn.advantage is not None for turn in turns)
         lessons = lessons_of(assistant.store, assistant._loaded_engine(), turns, [])  # type: ignore[arg-type]
         assert [lesson.prompt_ids for lesson in lessons] == [turn.reply.prompt_ids for turn in turns]
+        engine = assistant._loaded_engine()
+        taught = lessons_of(assistant.store, engine, turns, ["Be brief."])[-1].hinted_ids  # type: ignore[arg-type]
+        assert taught is not None
+        said = engine.detokenize(taught)  # type: ignore[attr-defined]
+        assert "</tool_response>\n\nBe brief." in said, "the teacher sees a wish where it stood in the chat"
         samples = stored_samples(lessons)
         assert [sample.score for sample in samples] == [turn.advantage for turn in turns if turn.advantage]
         assert Practice(lessons, [], SHORT, seed=0).round(assistant._loaded_engine(), None, 4) == []  # type: ignore[arg-type]
