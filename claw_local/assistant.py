@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from .engine.opening import Source
 from .engine.pool import Engines
 from .errors import ClawError, UsageError
+from .language import _
 from .memory import fast
 from .paths import Paths, locate
 from .reply import Answer, Reply
@@ -139,9 +140,14 @@ class Assistant(Comparing, Reasons, Titles):
         """
         message = self.store.messages.get(message_id)
         if message.role != "assistant":
-            raise UsageError(f"Message {message_id} is not a reply of the assistant, so there is nothing to judge.")
+            raise UsageError(
+                _(
+                    "Message {message_id} is not a reply of the assistant, so there is nothing to judge.",
+                    message_id=message_id,
+                )
+            )
         if verdict is None and not hint and not edit:
-            raise UsageError("Say good or bad, give a hint, or give the text as it should have been.")
+            raise UsageError(_("Say good or bad, give a hint, or give the text as it should have been."))
         text = clean(hint or "").strip()
         return self.store.database.keeping(lambda: self._mark(message, verdict, text, edit))
 
@@ -273,7 +279,9 @@ def _wish(text: str) -> str:
     """A hint's text on one line. Raises UsageError: there is none, or too much."""
     text = " ".join(clean(text).split())
     if not text:
-        raise UsageError('Say what you wish for: claw-local hints add "Answer in plain sentences."')
+        raise UsageError(_('Say what you wish for: claw-local hints add "Answer in plain sentences."'))
     if len(text) > LONGEST_HINT:
-        raise UsageError(f"A hint has at most {LONGEST_HINT} characters: it stands in every prompt. Say it shorter.")
+        raise UsageError(
+            _("A hint has at most {most} characters: it stands in every prompt. Say it shorter.", most=LONGEST_HINT)
+        )
     return text

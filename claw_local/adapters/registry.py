@@ -8,11 +8,12 @@ from pathlib import Path
 
 from ..engine.base import AdapterSlot, ChatEngine, TakesLoras, has_tokens
 from ..errors import AdapterError, NotFoundError, UsageError
+from ..language import N_, _
 from ..store import AdapterRecord, Store
 from .naming import checked_name, is_free
 from .retiring import settle
 
-REMEDY = "`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others."
+REMEDY = N_("`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others.")
 
 AdapterChoice = int | str | None
 """An adapter's id or name, or "base"; None means the one in use."""
@@ -42,7 +43,10 @@ class Registry:
             if record.name and not is_free(record.name, [adapter]):
                 return record
         raise NotFoundError(
-            f"There is no adapter called {adapter[:60]!r}. `claw-local adapters list` shows those there are."
+            _(
+                "There is no adapter called {adapter!r}. `claw-local adapters list` shows those there are.",
+                adapter=adapter[:60],
+            )
         )
 
     def active(self, model_sha256: str) -> AdapterRecord | None:
@@ -71,8 +75,11 @@ class Registry:
         record = self.get(choice)
         if record.model_sha256 != model_sha256:
             raise AdapterError(
-                f"Adapter {choice} was made for another model than the one in use. "
-                "Open claw-local with that model (`--model`), or choose another adapter."
+                _(
+                    "Adapter {choice} was made for another model than the one in use. Open "
+                    "claw-local with that model (`--model`), or choose another adapter.",
+                    choice=choice,
+                )
             )
         verify(record)
         return record
@@ -86,7 +93,7 @@ class Registry:
         """
         current = self.active(model_sha256)
         if current is None:
-            raise AdapterError("The base model is in use: there is nothing to roll back.")
+            raise AdapterError(_("The base model is in use: there is nothing to roll back."))
         parent = current.parent_id
         if "mix" in current.recipe or "origin" in current.recipe:
             before = self._store.flags.get(BEFORE + model_sha256)
@@ -116,7 +123,10 @@ class Registry:
         record = self.get(choice)
         if record.model_sha256 != model_sha256:
             raise AdapterError(
-                f"Adapter {choice} was made for another model than the one in use. `--adapter base` works."
+                _(
+                    "Adapter {choice} was made for another model than the one in use. `--adapter base` works.",
+                    choice=choice,
+                )
             )
         return self._verified(record)
 
@@ -144,7 +154,9 @@ class Registry:
             name = checked_name(name) if name else ""
             others = [other.name for other in self.list() if other.id != record.id]
             if name and not is_free(name, others):
-                raise UsageError(f"Another adapter is called {name}. Choose another name, or rename that one first.")
+                raise UsageError(
+                    _("Another adapter is called {name}. Choose another name, or rename that one first.", name=name)
+                )
             return self._store.adapters.update(record.id, name=name)
 
     def remove(self, adapter: int | str, folder: Path) -> AdapterRecord:
@@ -163,8 +175,11 @@ class Registry:
             record = self.get(adapter)
             if record.state == "active":
                 raise AdapterError(
-                    f"Adapter {record.id} is in use. Put another one, or the base, into use first: "
-                    "claw-local adapters use base"
+                    _(
+                        "Adapter {id} is in use. Put another one, or the base, into use first: "
+                        "claw-local adapters use base",
+                        id=record.id,
+                    )
                 )
             self._store.adapters.remove(record.id)
         own = Path(record.gguf_path).parent
@@ -175,8 +190,13 @@ class Registry:
                     shutil.rmtree(own)
             except OSError as error:
                 raise AdapterError(
-                    f"Adapter {record.id} is gone from the list, but {own} cannot be removed "
-                    f"({error.strerror or error}). Delete that folder by hand."
+                    _(
+                        "Adapter {id} is gone from the list, but {own} cannot be removed "
+                        "({error}). Delete that folder by hand.",
+                        id=record.id,
+                        own=own,
+                        error=error.strerror or error,
+                    )
                 ) from error
         return record
 
@@ -223,16 +243,20 @@ def verify(record: AdapterRecord) -> None:
     not_forgotten(record)
     path = Path(record.gguf_path)
     if not path.is_file():
-        raise AdapterError(f"The file of adapter {record.id} is gone ({path}). {REMEDY}")
+        raise AdapterError(_("The file of adapter {id} is gone ({path}).", id=record.id, path=path) + " " + _(REMEDY))
     expected = record.sha256.get(path.name)
     if expected and file_sha256(path) != expected:
-        raise AdapterError(f"The file of adapter {record.id} has been changed ({path}). {REMEDY}")
+        raise AdapterError(
+            _("The file of adapter {id} has been changed ({path}).", id=record.id, path=path) + " " + _(REMEDY)
+        )
 
 
 def not_forgotten(record: AdapterRecord) -> None:
     """Raises AdapterError: what it had learned was forgotten, and it with it."""
     if record.state == "forgotten":
-        raise AdapterError(f"Adapter {record.id} is gone: it had learned from what you had forgotten. {REMEDY}")
+        raise AdapterError(
+            _("Adapter {id} is gone: it had learned from what you had forgotten.", id=record.id) + " " + _(REMEDY)
+        )
 
 
 def verify_all(record: AdapterRecord) -> None:
@@ -241,9 +265,11 @@ def verify_all(record: AdapterRecord) -> None:
     for name, expected in record.sha256.items():
         path = Path(record.gguf_path).parent / name
         if not path.is_file():
-            raise AdapterError(f"A file of adapter {record.id} is gone ({path}). {REMEDY}")
+            raise AdapterError(_("A file of adapter {id} is gone ({path}).", id=record.id, path=path) + " " + _(REMEDY))
         if file_sha256(path) != expected:
-            raise AdapterError(f"A file of adapter {record.id} has been changed ({path}). {REMEDY}")
+            raise AdapterError(
+                _("A file of adapter {id} has been changed ({path}).", id=record.id, path=path) + " " + _(REMEDY)
+            )
 
 
 def file_sha256(path: Path) -> str:

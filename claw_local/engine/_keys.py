@@ -6,6 +6,7 @@ import os
 from urllib.parse import urlsplit
 
 from ..errors import SettingsError
+from ..language import _
 from ..settings import OpenAISettings
 
 SERVICE = "claw-local"
@@ -25,7 +26,7 @@ def key_of_environment(url: str, settings: OpenAISettings) -> str:
     if not key and urlsplit(url).hostname == OPENAI_HOST:
         name = OPENAI_VARIABLE
         key = os.environ.get(name, "").strip()
-    return _checked(key, f"The variable {name}")
+    return _checked(key, _("The variable {name}", name=name))
 
 
 def key_of_keyring(url: str) -> str:
@@ -42,17 +43,22 @@ def key_of_keyring(url: str) -> str:
         key = keyring.get_password(SERVICE, url)
     except Exception:  # No keyring on this machine, or it is locked: each backend fails in its own way.
         return ""
-    return _checked((key or "").strip(), "The key in the keyring")
+    return _checked((key or "").strip(), _("The key in the keyring"))
 
 
 def how_to_give(url: str, settings: OpenAISettings) -> str:
     """What a person does to give a key, as a sentence."""
-    return (
-        f"Put its key into the variable {settings.key_variable}, or keep it in the keyring: keyring set {SERVICE} {url}"
+    command = f"keyring set {SERVICE} {url}"
+    return _(
+        "Put its key into the variable {variable}, or keep it in the keyring: {command}",
+        variable=settings.key_variable,
+        command=command,
     )
 
 
 def _checked(key: str, where: str) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise SettingsError(f"{where} does not look like a key: it holds characters that cannot be sent.")
+        raise SettingsError(
+            _("{where} does not look like a key: it holds characters that cannot be sent.", where=where)
+        )
     return key

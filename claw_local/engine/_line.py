@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import SettingsError
+from ..language import _
 from ..settings import has_login, without_login
 
 CONNECT_S = 5.0
@@ -37,8 +38,12 @@ def checked_url(url: str, setting: str) -> str:
         fine = False
     if not fine or has_login(url):
         raise SettingsError(
-            f"{setting} is not an address: {without_login(url)!r}. "
-            "Write it like http://127.0.0.1:11434, without a name or a password."
+            _(
+                "{setting} is not an address: {url!r}. Write it like http://127.0.0.1:11434, "
+                "without a name or a password.",
+                setting=setting,
+                url=without_login(url),
+            )
         )
     return whole.rstrip("/")
 

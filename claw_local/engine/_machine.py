@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..errors import EngineError
+from ..language import _
 from ._native import NativeContext, NativeModel, Threads
 from ._sampler import as_seed, fresh_seed
 from ._stopping import StopFlag
@@ -111,14 +112,18 @@ class Machine:
         if self.closed:
             raise Closed
         if not prompt_ids:
-            raise EngineError("There is nothing to answer: the prompt is empty. Write a message first.")
+            raise EngineError(_("There is nothing to answer: the prompt is empty. Write a message first."))
         if len(prompt_ids) >= self.limit:
             raise EngineError(
-                f"The prompt of {len(prompt_ids)} tokens fills the context of {self.limit}. "
-                "Shorten the chat, or set a larger model.context."
+                _(
+                    "The prompt of {count} tokens fills the context of {limit}. Shorten the "
+                    "chat, or set a larger model.context.",
+                    count=len(prompt_ids),
+                    limit=self.limit,
+                )
             )
         if min(prompt_ids) < 0 or max(prompt_ids) >= self.model.n_vocab:
-            raise EngineError("The prompt holds tokens that the model does not have. Were they another model's?")
+            raise EngineError(_("The prompt holds tokens that the model does not have. Were they another model's?"))
         return Generation(tuple(prompt_ids), sampling, seed=fresh_seed() if seed is None else as_seed(seed))
 
     def close(self) -> None:

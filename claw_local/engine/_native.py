@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AdapterError, EngineError, ModelError
+from ..language import _
 from ._stopping import StopFlag
 from .base import Logits
 
@@ -63,8 +64,11 @@ def library() -> Any:
         import llama_cpp
     except (ImportError, OSError, RuntimeError) as error:
         raise EngineError(
-            f"llama.cpp cannot be loaded ({error}). Run `claw-local doctor` to see what is missing, "
-            "and reinstall llama-cpp-python."
+            _(
+                "llama.cpp cannot be loaded ({error}). Run `claw-local doctor` to see what is "
+                "missing, and reinstall llama-cpp-python.",
+                error=error,
+            )
         ) from error
 
     def keep(level: int, text: bytes, _: object) -> None:
@@ -128,10 +132,15 @@ class NativeModel:
         with signals_later():
             self.pointer = lib.llama_model_load_from_file(os.fsencode(path), parameters)
         if not self.pointer:
-            reason = last_log() or "no reason given"
+            reason = last_log() or _("no reason given")
             raise ModelError(
-                f"llama.cpp cannot load {path}: {reason}. The file may need a newer llama-cpp-python, or be damaged: "
-                "update, download it again, or name another model."
+                _(
+                    "llama.cpp cannot load {path}: {reason}. The file may need a newer "
+                    "llama-cpp-python, or be damaged: update, download it again, or name "
+                    "another model.",
+                    path=path,
+                    reason=reason,
+                )
             )
         self.vocab = self._vocab = lib.llama_model_get_vocab(self.pointer)
         self.n_vocab = int(lib.llama_vocab_n_tokens(self._vocab))
@@ -210,10 +219,14 @@ class NativeModel:
             adapter = self._lib.llama_adapter_lora_init(self.pointer, os.fsencode(path))
         address = ctypes.cast(adapter, ctypes.c_void_p).value if adapter else None
         if address is None:
-            reason = last_log() or "no reason given"
+            reason = last_log() or _("no reason given")
             raise AdapterError(
-                f"The adapter {path} does not fit the model: {reason}. "
-                "Use the model it was made for, or another adapter."
+                _(
+                    "The adapter {path} does not fit the model: {reason}. Use the model it was "
+                    "made for, or another adapter.",
+                    path=path,
+                    reason=reason,
+                )
             )
         return address
 
@@ -278,8 +291,12 @@ class NativeContext:
             self.pointer = lib.llama_init_from_model(model.pointer, parameters)
         if not self.pointer:
             raise EngineError(
-                f"There is not enough memory for a context of {context} tokens ({last_log() or 'no reason given'}). "
-                "Close other programs, or set a smaller model.context."
+                _(
+                    "There is not enough memory for a context of {context} tokens ({reason}). "
+                    "Close other programs, or set a smaller model.context.",
+                    context=context,
+                    reason=last_log() or _("no reason given"),
+                )
             )
         self._memory = lib.llama_get_memory(self.pointer)
         self._applied: Adapters = ()
@@ -332,14 +349,16 @@ class NativeContext:
             raise Stopped
         if status != 0:
             self.clear()
-            why = "its context is full" if status == 1 else last_log() or f"status {status}"
-            raise EngineError(f"The engine failed while it computed ({why}). Try again, or restart claw-local.")
+            why = _("its context is full") if status == 1 else last_log() or f"status {status}"
+            raise EngineError(
+                _("The engine failed while it computed ({why}). Try again, or restart claw-local.", why=why)
+            )
 
     def logits(self, place: int) -> Logits:
         """[V] logits of one batch place of the last `decode`: a view that the next one overwrites."""
         row = self._lib.llama_get_logits_ith(self.pointer, place)
         if not row:
-            raise EngineError("The engine gave no result for a token. Try again, or restart claw-local.")
+            raise EngineError(_("The engine gave no result for a token. Try again, or restart claw-local."))
         return np.frombuffer(memoryview(self._row.from_address(ctypes.addressof(row.contents))), np.float32)
 
     def remove(self, sequence: int, start: int) -> bool:
@@ -390,7 +409,12 @@ class NativeContext:
         addresses = (pointer * len(adapters))(*(ctypes.cast(address, pointer) for address, _ in adapters))
         scales = (ctypes.c_float * len(adapters))(*(scale for _, scale in adapters))
         if self._lib.llama_set_adapters_lora(self.pointer, addresses, len(adapters), scales) != 0:
-            raise AdapterError(f"The adapter cannot be applied: {last_log() or 'no reason given'}. Use another one.")
+            raise AdapterError(
+                _(
+                    "The adapter cannot be applied: {reason}. Use another one.",
+                    reason=last_log() or _("no reason given"),
+                )
+            )
         self._applied = adapters
         return True
 

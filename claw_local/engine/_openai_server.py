@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..errors import ClawError, EngineError, ModelError
+from ..language import N_, _
 from ..settings import OpenAISettings
 from ._keys import how_to_give, key_of_environment, key_of_keyring
 from ._line import CONNECT_S, Line, checked_url, client_options, whole
@@ -133,21 +134,28 @@ class OpenAIServer:
             return
         said = self._said(response)
         if status in (401, 403):
-            what = "refuses the key" if self._key else "wants a key"
-            raise EngineError(f"The server at {self.url} {what}. {how_to_give(self.url, self._settings)}")
+            refuses, wants = N_("The server at {url} refuses the key."), N_("The server at {url} wants a key.")
+            told = _(refuses if self._key else wants, url=self.url)
+            raise EngineError(told + " " + how_to_give(self.url, self._settings))
         if status in (400, 404) and model and ("model" in said.lower() or status == 404):
             names = [known.name for known in self.models(ASK_S)]
             if names and model not in names:
                 has = offered([self._hidden(name) for name in names])
-                raise ModelError(f"The server at {self.url} has no model {model}. {has}")
+                raise ModelError(_("The server at {url} has no model {model}.", url=self.url, model=model) + " " + has)
         if 300 <= status < 400:
             raise EngineError(
-                f"The server at {self.url} sends us on to another address, and nothing is sent to an address you did "
-                "not name. Set openai.url to the right one."
+                _(
+                    "The server at {url} sends us on to another address, and nothing is sent to "
+                    "an address you did not name. Set openai.url to the right one.",
+                    url=self.url,
+                )
             )
         if status == 404:
             raise EngineError(
-                f"There is no chat API at {self.url} (404). Check openai.url: most servers want it to end in /v1."
+                _(
+                    "There is no chat API at {url} (404). Check openai.url: most servers want it to end in /v1.",
+                    url=self.url,
+                )
             )
         raise EngineError(self.refused(said or f"status {status}"))
 
@@ -157,7 +165,7 @@ class OpenAIServer:
             import httpx2
         except ImportError as missing:
             raise ModelError(
-                'Models behind a server need a package that is not installed: pip install "claw-local[openai]"'
+                _('Models behind a server need a package that is not installed: pip install "claw-local[openai]"')
             ) from missing
         try:
             yield
@@ -165,18 +173,28 @@ class OpenAIServer:
             raise
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise EngineError(
-                f"No server answers at {self.url}. Start it (llama-server -m MODEL.gguf, vllm serve …, or LM Studio's "
-                "server), or set openai.url to where it is."
+                _(
+                    "No server answers at {url}. Start it (llama-server -m MODEL.gguf, vllm "
+                    "serve …, or LM Studio's server), or set openai.url to where it is.",
+                    url=self.url,
+                )
             ) from error
         except httpx2.TimeoutException as error:
             raise EngineError(
-                f"The server at {self.url} has not said anything for too long. See whether it still works; a large "
-                "model may need a longer openai.timeout_s."
+                _(
+                    "The server at {url} has not said anything for too long. See whether it "
+                    "still works; a large model may need a longer openai.timeout_s.",
+                    url=self.url,
+                )
             ) from error
         except TimeoutError as error:
             raise EngineError(
-                f"The server at {self.url} keeps us waiting: it takes too long to say what was asked. See whether it "
-                "still works; a large model may need a longer openai.timeout_s."
+                _(
+                    "The server at {url} keeps us waiting: it takes too long to say what was "
+                    "asked. See whether it still works; a large model may need a longer "
+                    "openai.timeout_s.",
+                    url=self.url,
+                )
             ) from error
         except httpx2.TransportError as error:
             raise EngineError(self.broke_off()) from error
@@ -185,14 +203,21 @@ class OpenAIServer:
 
     def refused(self, said: Any) -> str:
         words = said.get("message") or said if isinstance(said, dict) else said
-        return f"The server at {self.url} refused: {self._in_words(words)}. Its own log says more."
+        return _(
+            "The server at {url} refused: {reason}. Its own log says more.", url=self.url, reason=self._in_words(words)
+        )
 
     def strange(self, why: str) -> str:
-        return f"What answers at {self.url} does not speak the OpenAI API ({self._in_words(why)}). Check openai.url."
+        return _(
+            "What answers at {url} does not speak the OpenAI API ({reason}). Check openai.url.",
+            url=self.url,
+            reason=self._in_words(why),
+        )
 
     def broke_off(self) -> str:
-        return (
-            f"The server at {self.url} broke off in the middle of the reply. What came is kept; ask again once it runs."
+        return _(
+            "The server at {url} broke off in the middle of the reply. What came is kept; ask again once it runs.",
+            url=self.url,
         )
 
     def _said(self, response: Response) -> str:

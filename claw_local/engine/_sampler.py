@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EngineError
+from ..language import _
 from ._native import library
 from .base import FormedSampling, Logits, Noted, Sampling, ShapedSampling
 from .grammar import ShapeError, grammar_of
@@ -124,8 +125,10 @@ class Sampler:
         if (self._shaped or self._late is not None) and np.isfinite(logits).all():
             return ShapeError("The shape that was asked for allows no text here. Ask for one that some text can have.")
         return EngineError(
-            "The model computed no usable numbers. Its file or its adapter is damaged: use another adapter "
-            "(`claw-local adapters use base`), or download the model again."
+            _(
+                "The model computed no usable numbers. Its file or its adapter is damaged: use another adapter "
+                "(`claw-local adapters use base`), or download the model again."
+            )
         )
 
     @staticmethod

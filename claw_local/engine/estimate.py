@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import EngineError
+from ..language import _
 from .base import Message, Prompt
 
 BYTES_PER_TOKEN = 3
@@ -31,7 +32,7 @@ def fit(messages: Sequence[Message], room: int) -> Prompt:
         EngineError: there are no messages.
     """
     if not messages:
-        raise EngineError("There is nothing to answer: the chat has no messages. Write one first.")
+        raise EngineError(_("There is nothing to answer: the chat has no messages. Write one first."))
     costs = [tokens_in(message.content) + MESSAGE_TOKENS for message in messages]
     excess = sum(costs) - room
     if excess <= 0:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError, UsageError
+from ..language import _
 
 LIBRARY = "claw-local"
 TRIES = 5
@@ -82,7 +83,12 @@ class Hub:
                 if got == have or got > file.size_bytes:
                     aside.unlink()
                     raise ModelError(
-                        f"The hub sent {got:,} bytes of {file.name}, which has {file.size_bytes:,}. Fetch it again."
+                        _(
+                            "The hub sent {got:,} bytes of {name}, which has {size_bytes:,}. Fetch it again.",
+                            got=got,
+                            name=file.name,
+                            size_bytes=file.size_bytes,
+                        )
                     )
             except self._transport.TransportError:
                 left -= 1
@@ -114,33 +120,51 @@ class Hub:
             yield
         except errors.OfflineModeIsEnabled as error:
             raise ModelError(
-                "Nothing can be fetched: HF_HUB_OFFLINE is set, so the network is not to be used. "
-                "`claw-local models list` shows the models that are here."
+                _(
+                    "Nothing can be fetched: HF_HUB_OFFLINE is set, so the network is not to be "
+                    "used. `claw-local models list` shows the models that are here."
+                )
             ) from error
         except errors.GatedRepoError as error:
             raise ModelError(
-                f"{repo} is given only to those who accept its terms: do that on its page, and set HF_TOKEN to a token "
-                "of your account."
+                _(
+                    "{repo} is given only to those who accept its terms: do that on its page, "
+                    "and set HF_TOKEN to a token of your account.",
+                    repo=repo,
+                )
             ) from error
         except errors.RepositoryNotFoundError as error:
             raise ModelError(
-                f"There is no repository {repo} on the hub, or it is private. Check its name; "
-                "`claw-local models list --recommended` shows some that exist."
+                _(
+                    "There is no repository {repo} on the hub, or it is private. Check its "
+                    "name; `claw-local models list --recommended` shows some that exist.",
+                    repo=repo,
+                )
             ) from error
         except errors.HFValidationError as error:
-            raise UsageError(f"{repo} cannot be the name of a repository. Give it as OWNER/NAME.") from error
+            raise UsageError(
+                _("{repo} cannot be the name of a repository. Give it as OWNER/NAME.", repo=repo)
+            ) from error
         except errors.HfHubHTTPError as error:
             status = error.response.status_code if error.response is not None else "an error"
             raise ModelError(
-                f"The hub answered {status} for {repo}. Try again later; what was fetched is kept."
+                _(
+                    "The hub answered {status} for {repo}. Try again later; what was fetched is kept.",
+                    status=status,
+                    repo=repo,
+                )
             ) from error
         except self._transport.TransportError as error:
             raise ModelError(
-                f"The Hugging Face Hub at {self._lib.constants.ENDPOINT} cannot be reached "
-                f"({str(error) or type(error).__name__}): is this machine offline? What was fetched is kept; "
-                "`claw-local models list` shows the models that are here."
+                _(
+                    "The Hugging Face Hub at {endpoint} cannot be reached ({reason}): is this "
+                    "machine offline? What was fetched is kept; `claw-local models list` shows "
+                    "the models that are here.",
+                    endpoint=self._lib.constants.ENDPOINT,
+                    reason=str(error) or type(error).__name__,
+                )
             ) from error
         except OSError as error:
             raise ModelError(
-                f"The model could not be written: {error.strerror or error}. What was fetched is kept."
+                _("The model could not be written: {error}. What was fetched is kept.", error=error.strerror or error)
             ) from error

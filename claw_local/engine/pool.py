@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from ..errors import EngineError
+from ..language import _
 from .base import ChatEngine
 
 Key = TypeVar("Key", bound=Hashable)
@@ -199,4 +200,4 @@ class Engines(Generic[Key]):
 
 
 def _closing() -> EngineError:
-    return EngineError("The model is no longer loaded: claw-local is closing. Start it again.")
+    return EngineError(_("The model is no longer loaded: claw-local is closing. Start it again."))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..errors import EngineError
+from ..language import _
 from .base import Message, Prompt, ToolText
 from .template import ChatTemplate, TemplateError
 
@@ -77,11 +78,15 @@ class PromptRenderer:
             EngineError: no messages, the template refuses them, or they do not fit even without the old turns.
         """
         if not messages:
-            raise EngineError("There is nothing to answer: the chat has no messages. Write one first.")
+            raise EngineError(_("There is nothing to answer: the chat has no messages. Write one first."))
         if len(messages[-1].content) > _LONGEST_TOKEN * room:
             raise EngineError(
-                f"The last message is too long: it has {len(messages[-1].content):,} characters, and there is room for "
-                f"{room} tokens. Shorten it, or set a larger model.context."
+                _(
+                    "The last message is too long: it has {count:,} characters, and there is "
+                    "room for {room} tokens. Shorten it, or set a larger model.context.",
+                    count=len(messages[-1].content),
+                    room=room,
+                )
             )
         self._tools = [self._harmless(tool) for tool in tools]
         ids = self._ids(messages)
@@ -99,8 +104,13 @@ class PromptRenderer:
                 return found
         shortest = self._ids([*messages[:first], messages[-1]])
         raise EngineError(
-            f"The last message is too long: with what must stay before it, it takes {len(shortest)} tokens, and there "
-            f"is room for {room}. Shorten it, or set a larger model.context."
+            _(
+                "The last message is too long: with what must stay before it, it takes {count} "
+                "tokens, and there is room for {room}. Shorten it, or set a larger "
+                "model.context.",
+                count=len(shortest),
+                room=room,
+            )
         )
 
     def _drop(self, messages: Sequence[Message], first: int, cuts: Sequence[int], wanted: int) -> Prompt | None:
@@ -126,7 +136,10 @@ class PromptRenderer:
             ids = self._join(parts, contents, messages) if parts else self._plain(messages)
         except TemplateError as error:
             raise EngineError(
-                f"The model's chat template refuses this chat: {error}. Begin a new chat, or use another model."
+                _(
+                    "The model's chat template refuses this chat: {error}. Begin a new chat, or use another model.",
+                    error=error,
+                )
             ) from error
         tokens = self._tokens
         if tokens.adds_bos and tokens.bos >= 0 and ids[:1] != [tokens.bos]:

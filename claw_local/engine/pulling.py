@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ModelError, UsageError
+from ..language import _
 from .base import Cancelled
 from .described import quant_in
 from .hub import CHUNK, Hub, RemoteFile
@@ -94,11 +95,15 @@ def wanted(text: str) -> tuple[str, str]:
     link = re.fullmatch(r"([^/:]+/[^/:]+)/(?:resolve|blob|tree)/[^/]+/?(.*)", plain)
     if link:
         return link[1], link[2]
-    repo, _, which = plain.partition(":")
+    repo, __, which = plain.partition(":")
     if re.fullmatch(r"[\w.-]+/[\w.-]+", repo) is None:
         raise UsageError(
-            f"{text!r} does not name a repository. Give it as OWNER/NAME, or with a file or quantisation: "
-            "OWNER/NAME:Q4_K_M. `claw-local models list --recommended` shows some."
+            _(
+                "{text!r} does not name a repository. Give it as OWNER/NAME, or with a file or "
+                "quantisation: OWNER/NAME:Q4_K_M. `claw-local models list --recommended` shows "
+                "some.",
+                text=text,
+            )
         )
     return repo, which
 
@@ -128,7 +133,13 @@ def choose(offered: list[Choice], which: str, room: int) -> Choice:
         exact = [c for c in offered if low in c.names]
         named = exact or [c for c in offered if c.quant.lower() == low] or [c for c in offered if low in c.name.lower()]
         if not named:
-            raise UsageError(f"There is no {which} in this repository. It has: {', '.join(_labels(offered))}.")
+            raise UsageError(
+                _(
+                    "There is no {which} in this repository. It has: {names}.",
+                    which=which,
+                    names=", ".join(_labels(offered)),
+                )
+            )
         return min(named, key=lambda c: c.size_bytes)
     fitting = [c for c in offered if c.size_bytes <= room]
     if not fitting:
@@ -167,7 +178,7 @@ def pull(
         revision, files = hub.files(repo)
         offered = choices(files)
         if not offered:
-            raise ModelError(f"{repo} holds no GGUF file. Look for one whose name ends in -GGUF.")
+            raise ModelError(_("{repo} holds no GGUF file. Look for one whose name ends in -GGUF.", repo=repo))
         chosen = choose(offered, which, room)
         target = _target(folder, repo, chosen)
         already = all(_is_here(target.with_name(Path(part.name).name), part) for part in chosen.parts)
@@ -208,7 +219,10 @@ def _fetch(
             if _sha256(aside, cancel) != part.sha256:
                 aside.unlink()
                 raise ModelError(
-                    f"{part.name} came damaged: its checksum is not the hub's. It was removed; fetch it again."
+                    _(
+                        "{name} came damaged: its checksum is not the hub's. It was removed; fetch it again.",
+                        name=part.name,
+                    )
                 )
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.replace(aside, target)
@@ -247,8 +261,14 @@ def _check_disk(folder: Path, repo: str, chosen: Choice) -> None:
     free = shutil.disk_usage(folder).free
     if need > free:
         raise ModelError(
-            f"{Path(chosen.name).name} needs {_gib(need)} of disk, and {_gib(free)} are free in {folder}. "
-            "Free some space, or choose a smaller one."
+            _(
+                "{name} needs {need} of disk, and {free} are free in {folder}. Free some space, "
+                "or choose a smaller one.",
+                name=Path(chosen.name).name,
+                need=_gib(need),
+                free=_gib(free),
+                folder=folder,
+            )
         )
 
 
@@ -261,7 +281,7 @@ def _only_one(aside: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout as error:
-        raise ModelError("This file is being fetched by another program. Wait for it, or stop it.") from error
+        raise ModelError(_("This file is being fetched by another program. Wait for it, or stop it.")) from error
     try:
         yield
     finally:

@@ -12,6 +12,7 @@ from ..engine.opening import local_model, locate_model
 from ..errors import LearnError
 from ..judge import personal
 from ..judge.feedback import explicit_feedback
+from ..language import _
 from .job import Job, Progress
 
 if TYPE_CHECKING:
@@ -50,11 +51,14 @@ def train_judge(
             installed, another run goes on, or the run failed. The judge stays as it was.
     """
     if not assistant.learn.enabled:
-        raise LearnError("Learning is off, so no feedback may teach. Turn it on with: claw-local learn on")
+        raise LearnError(_("Learning is off, so no feedback may teach. Turn it on with: claw-local learn on"))
     if not explicit_feedback(assistant.store):
         raise LearnError(
-            "The judge has nothing to learn from yet. Mark replies with `claw-local feedback ID good` or `bad` (in the "
-            "app: Ctrl+G, Ctrl+B), or correct them, and chat on: it learns how you say what you think of a reply."
+            _(
+                "The judge has nothing to learn from yet. Mark replies with `claw-local "
+                "feedback ID good` or `bad` (in the app: Ctrl+G, Ctrl+B), or correct them, and "
+                "chat on: it learns how you say what you think of a reply."
+            )
         )
     model = judge_model(assistant)
     assistant.handing.before_run(model)
@@ -88,7 +92,10 @@ def judge_model(assistant: Assistant) -> Path:
     source = locate_model(settings, paths, named) if named else local_model(settings, paths, assistant.model_name)
     if source.path is None:
         raise LearnError(
-            f"{source} judges, a model behind a server: only a model file on this machine can learn to judge. "
-            "Set judge.model to a GGUF file, or leave it empty."
+            _(
+                "{source} judges, a model behind a server: only a model file on this machine "
+                "can learn to judge. Set judge.model to a GGUF file, or leave it empty.",
+                source=source,
+            )
         )
     return source.path

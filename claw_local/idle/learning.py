@@ -180,13 +180,25 @@ class Learning:
         """Say that something in `likes()` is not so. Raises UsageError: these words are not there."""
         known = [preference.words for preference in self.likes()]
         if words not in known:
-            raise UsageError(f"“{words}” is not among what is known of your likes: {'; '.join(known) or 'nothing'}.")
+            raise UsageError(
+                _(
+                    "“{words}” is not among what is known of your likes: {names}.",
+                    words=words,
+                    names="; ".join(known) or _("nothing"),
+                )
+            )
         likes.deny(self._store, words)
 
     def allow(self, words: str) -> None:
         """Take back `deny`. Raises UsageError: it was not denied."""
         if words not in likes.denied(self._store):
-            raise UsageError(f"“{words}” was not denied: {'; '.join(likes.denied(self._store)) or 'nothing was'}.")
+            raise UsageError(
+                _(
+                    "“{words}” was not denied: {names}.",
+                    words=words,
+                    names="; ".join(likes.denied(self._store)) or _("nothing was"),
+                )
+            )
         likes.allow(self._store, words)
 
     def paused(self) -> kept.Paused:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from ..engine.base import Cancelled, ChatEngine, has_tokens
 from ..errors import JudgeError
+from ..language import _
 
 
 class Deadline(threading.Event):
@@ -62,5 +63,9 @@ def within(timeout_s: float, cancel: threading.Event | None, engine: ChatEngine)
 
 def too_slow(who: str, timeout_s: float) -> JudgeError:
     return JudgeError(
-        f"The judge {who} took longer than {timeout_s:g} s, so the turn waits. judge.timeout_s gives it more time."
+        _(
+            "The judge {who} took longer than {timeout_s:g} s, so the turn waits. judge.timeout_s gives it more time.",
+            who=who,
+            timeout_s=timeout_s,
+        )
     )

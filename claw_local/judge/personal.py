@@ -16,6 +16,7 @@ from pathlib import Path
 from ..adapters.registry import file_sha256
 from ..engine.base import AdapterSlot
 from ..errors import AdapterError
+from ..language import _
 from ..settings import JudgeSettings
 from ..store import Store
 from .changes import note_change
@@ -83,7 +84,9 @@ def without_own(model_sha256: str, settings: JudgeSettings) -> JudgeAdapters:
     """The settings' or the shipped adapter alone. Raises as `adapters_of`."""
     named = Path(settings.adapter).expanduser() if settings.adapter else None
     if named is not None and not named.is_file():
-        raise AdapterError(f"There is no judge's adapter {named}. Set judge.adapter to a GGUF LoRA, or leave it empty.")
+        raise AdapterError(
+            _("There is no judge's adapter {named}. Set judge.adapter to a GGUF LoRA, or leave it empty.", named=named)
+        )
     base = named or shipped(model_sha256)
     return JudgeAdapters() if base is None else JudgeAdapters((AdapterSlot(base),), True, file_sha256(base))
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from ..engine.base import ChatEngine, Message
 from ..errors import JudgeError
+from ..language import _
 from ..signals.attached import own_words
 from ..signals.quoted import spoken
 from . import asking, tools
@@ -132,8 +133,11 @@ class VotingJudge:
                 break  # What is still to come cannot make a majority any more.
         if len(votes) * 2 <= self._votes:
             raise JudgeError(
-                f"The judge {self._engine.info.name} gave no answer that is a verdict, so the turn waits. "
-                "A larger model understands the question; judge.model names another one."
+                _(
+                    "The judge {name} gave no answer that is a verdict, so the turn waits. A "
+                    "larger model understands the question; judge.model names another one.",
+                    name=self._engine.info.name,
+                )
             )
         return votes
 

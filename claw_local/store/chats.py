@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import NotFoundError
+from ..language import _
 from . import search
 from .database import Database, now
 from .records import Chat
@@ -42,7 +43,9 @@ class Chats:
         with self._database.read() as db:
             for row in db.table("chats").rows_where("id = ?", [chat_id]):
                 return chat_of(row)
-        raise NotFoundError(f"There is no chat {chat_id}. `claw-local history list` shows those there are.")
+        raise NotFoundError(
+            _("There is no chat {chat_id}. `claw-local history list` shows those there are.", chat_id=chat_id)
+        )
 
     def there(self, chat_ids: Iterable[int]) -> set[int]:
         """Those of these chats that are there and not deleted."""

@@ -17,6 +17,7 @@ from typing import TypeVar
 from sqlite_utils import Database as SqliteDatabase
 
 from ..errors import DiskError, NotFoundError, StoreError
+from ..language import N_, _
 from ..leftovers import aside, remove
 from ..paths import Paths
 from . import opening
@@ -27,7 +28,7 @@ from .migrations import MIGRATIONS, Migration
 T = TypeVar("T")
 BUSY_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 5.0
-CLOSED = "The store is closed. Open the assistant again."
+CLOSED = N_("The store is closed. Open the assistant again.")
 
 
 def now() -> str:
@@ -61,7 +62,7 @@ class Database:
     def db(self) -> SqliteDatabase:
         """This thread's connection."""
         if self._closed:
-            raise StoreError(CLOSED)
+            raise StoreError(_(CLOSED))
         found: SqliteDatabase | None = getattr(self._local, "db", None)
         # Whoever is in the middle of a transaction ends it where it was begun.
         if self._adrift is not None and not (found is not None and found.conn.in_transaction):
@@ -82,7 +83,7 @@ class Database:
             db = self.db
             with self._connections[db.conn]:
                 if self._closed:
-                    raise StoreError(CLOSED)
+                    raise StoreError(_(CLOSED))
                 if db is not self.db and not db.conn.in_transaction:
                     continue  # What was in memory has just been written to the disk.
                 yield db
@@ -187,8 +188,11 @@ class Database:
                     lock.release()
         if lost:
             raise DiskError(
-                f"{self.path} still cannot be written, so what was said since the disk was full or failed is not kept. "
-                "Free some space before you go on."
+                _(
+                    "{path} still cannot be written, so what was said since the disk was full "
+                    "or failed is not kept. Free some space before you go on.",
+                    path=self.path,
+                )
             )
 
     @contextmanager
@@ -196,7 +200,7 @@ class Database:
         try:
             yield
         except OverflowError as error:
-            raise NotFoundError("There is nothing with that number: it is larger than any id can be.") from error
+            raise NotFoundError(_("There is nothing with that number: it is larger than any id can be.")) from error
         except (sqlite3.Error, OSError) as error:
             if is_the_disk(error):
                 raise DiskError(in_words(self.path, error, BUSY_TIMEOUT_S)) from error
@@ -235,8 +239,12 @@ class Database:
         newer = [name for name in applied if name not in known]
         if newer:
             raise StoreError(
-                f"{self.path} was written by a newer claw-local (it knows {newer[0]}). "
-                "Update claw-local; nothing in the file was changed."
+                _(
+                    "{path} was written by a newer claw-local (it knows {newer}). Update "
+                    "claw-local; nothing in the file was changed.",
+                    path=self.path,
+                    newer=newer[0],
+                )
             )
         if applied:
             with self.write():
@@ -263,8 +271,15 @@ class Database:
             lost = connection.execute("PRAGMA foreign_key_check").fetchall()
             if lost:
                 raise StoreError(
-                    f"{self.path} could not be brought up to date ({name}): {len(lost)} rows of {lost[0][0]} point to "
-                    "rows that are gone. Nothing in it was changed; `claw-local doctor` checks it."
+                    _(
+                        "{path} could not be brought up to date ({name}): {count} rows of "
+                        "{table} point to rows that are gone. Nothing in it was changed; "
+                        "`claw-local doctor` checks it.",
+                        path=self.path,
+                        name=name,
+                        count=len(lost),
+                        table=lost[0][0],
+                    )
                 )
 
         connection = self.db.conn

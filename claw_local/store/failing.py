@@ -6,6 +6,8 @@ import errno
 import sqlite3
 from pathlib import Path
 
+from ..language import _
+
 
 def is_the_disk(error: Exception) -> bool:
     """Whether it is full, or fails."""
@@ -19,18 +21,36 @@ def in_words(path: Path, error: Exception, busy_s: float) -> str:
     """What went wrong with a database, and what to do. `busy_s`: how long a lock was waited for, in seconds."""
     text = str(error)
     if "full" in text or (isinstance(error, OSError) and error.errno == 28):
-        return f"The disk is full: {path} could not be written. Free some space, then send the message again."
+        return _(
+            "The disk is full: {path} could not be written. Free some space, then send the message again.", path=path
+        )
     if "disk I/O" in text:
-        return f"The disk failed or is full ({text} at {path}). Free some space, or check the disk, and try again."
+        return _(
+            "The disk failed or is full ({reason} at {path}). Free some space, or check the disk, and try again.",
+            reason=text,
+            path=path,
+        )
     if "readonly" in text or "read-only" in text.lower() or isinstance(error, PermissionError):
-        return f"{path} cannot be written. Make it and its folder writable, or set CLAW_LOCAL_HOME to another folder."
+        return _(
+            "{path} cannot be written. Make it and its folder writable, or set CLAW_LOCAL_HOME to another folder.",
+            path=path,
+        )
     if "malformed" in text or "not a database" in text:
-        return (
-            f"{path} is damaged ({text}). Move it away to start afresh, or put back a copy from "
-            f"{path.parent / 'backups'}; `claw-local doctor` says more."
+        return _(
+            "{path} is damaged ({reason}). Move it away to start afresh, or put back a copy "
+            "from {backups}; `claw-local doctor` says more.",
+            path=path,
+            reason=text,
+            backups=path.parent / "backups",
         )
     if "locked" in text or "busy" in text:
-        return f"{path} has been locked by another program for {busy_s:.0f} s. Close that program and try again."
+        return _(
+            "{path} has been locked by another program for {seconds:.0f} s. Close that program and try again.",
+            path=path,
+            seconds=busy_s,
+        )
     if "unable to open" in text or isinstance(error, OSError):
-        return f"{path} cannot be opened ({text}). Check that its folder exists and is writable."
-    return f"The database refused: {text}. Run `claw-local doctor` to check {path}."
+        return _(
+            "{path} cannot be opened ({reason}). Check that its folder exists and is writable.", path=path, reason=text
+        )
+    return _("The database refused: {reason}. Run `claw-local doctor` to check {path}.", reason=text, path=path)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import NotFoundError
+from ..language import _
 from .database import Database, now
 from .records import AdapterRecord, SampleRecord, Split
 from .rows import IN_DELETED
@@ -137,7 +138,12 @@ class Adapters:
         with self._database.read() as db:
             for row in db.table("adapters").rows_where("id = ?", [adapter_id]):
                 return _adapter(row)
-        raise NotFoundError(f"There is no adapter {adapter_id}. `claw-local adapters list` shows those there are.")
+        raise NotFoundError(
+            _(
+                "There is no adapter {adapter_id}. `claw-local adapters list` shows those there are.",
+                adapter_id=adapter_id,
+            )
+        )
 
     def list(self) -> list[AdapterRecord]:
         """Newest first."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlite_utils import Database as SqliteDatabase
 
 from ..errors import NotFoundError
+from ..language import _
 from . import search
 from .database import Database, now
 from .processes import process_identity, process_lives
@@ -161,7 +162,9 @@ class Messages:
         with self._database.read() as db:
             for row in db.table("messages").rows_where("id = ?", [message_id]):
                 return message_of(row)
-        raise NotFoundError(f"There is no message {message_id}. Message ids stand in `claw-local ask --json`.")
+        raise NotFoundError(
+            _("There is no message {message_id}. Message ids stand in `claw-local ask --json`.", message_id=message_id)
+        )
 
     def is_there(self, message_id: int) -> bool:
         with self._database.read() as db:
@@ -310,7 +313,9 @@ class Messages:
         with self._database.read() as db:
             for row in db.table("messages").rows_where("id = ?", [message_id], select="learn"):
                 return next(name for name, value in TEACHING.items() if value == row["learn"])
-        raise NotFoundError(f"There is no message {message_id}. Message ids stand in `claw-local ask --json`.")
+        raise NotFoundError(
+            _("There is no message {message_id}. Message ids stand in `claw-local ask --json`.", message_id=message_id)
+        )
 
     def count_silent(self) -> int:
         """How many replies were written while learning was off, in chats that may teach."""

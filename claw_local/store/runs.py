@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from ..errors import LearnError, NotFoundError
+from ..language import _
 from .database import Database, now
 from .processes import process_identity, process_lives, switched_off_since
 from .records import Run, RunFailure, RunState, StartedBy
@@ -53,7 +54,12 @@ class Runs:
         with self._database.write() as db:
             self._only_one()
             if self.get(run_id).state != "paused":
-                raise LearnError(f"Run {run_id} is not paused, so it cannot go on. Start again: claw-local learn now")
+                raise LearnError(
+                    _(
+                        "Run {run_id} is not paused, so it cannot go on. Start again: claw-local learn now",
+                        run_id=run_id,
+                    )
+                )
             changes = {"state": "running", "process": process_identity(), "asked": "", "finished_at": "", "detail": ""}
             db.table("runs").update(run_id, {**changes, "started_by": started_by, "seen_at": now()})
 
@@ -61,7 +67,7 @@ class Runs:
         with self._database.read() as db:
             if db.table("runs").count_where("state = 'running'"):
                 raise LearnError(
-                    "A learning run is already going on. Wait for it to end: `claw-local learn status` shows it."
+                    _("A learning run is already going on. Wait for it to end: `claw-local learn status` shows it.")
                 )
 
     def bury(self) -> None:
@@ -177,7 +183,7 @@ class Runs:
         with self._database.read() as db:
             for row in db.table("runs").rows_where("id = ?", [run_id]):
                 return _run(row)
-        raise NotFoundError(f"There is no run {run_id}.")
+        raise NotFoundError(_("There is no run {run_id}.", run_id=run_id))
 
     def running(self) -> Run | None:
         """The run that is going on in a live process, if any."""

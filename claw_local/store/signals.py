@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NotFoundError
+from ..language import _
 from .database import Database, now
 from .records import Hint, HintScope, HintState, Signal, SignalSource, SignalState
 from .rows import IN_DELETED
@@ -141,7 +142,9 @@ class Hints:
         with self._database.read() as db:
             for row in db.table("hints").rows_where("id = ?", [hint_id]):
                 return _hint(row)
-        raise NotFoundError(f"There is no hint {hint_id}. `claw-local hints list` shows those there are.")
+        raise NotFoundError(
+            _("There is no hint {hint_id}. `claw-local hints list` shows those there are.", hint_id=hint_id)
+        )
 
     def list(self, *, state: HintState | None = "active") -> list[Hint]:
         """Newest first; those of deleted chats are left out."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..adapters.naming import checked_name, weighted
 from ..adapters.registry import AdapterChoice, Registry
 from ..errors import AdapterError, UsageError
+from ..language import _
 from ..store import AdapterRecord, Chat
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Adapters:
         chat = None if chat is None else self._assistant.chat(chat).id
         if choice in ("default", ["default"]):
             if not own:
-                raise UsageError("`default` ends what a chat or a profile keeps to: add --chat or --profile.")
+                raise UsageError(_("`default` ends what a chat or a profile keeps to: add --chat or --profile."))
             record, kept = self.active(), ""
         else:
             record = self._resolved(choice)
@@ -88,10 +89,10 @@ class Adapters:
         if [name for name, _ in parts] == ["base"]:
             return None
         if any(name == "base" for name, _ in parts):
-            raise UsageError("The base is in every mix as it is. Name adapters only: work:0.7 home:0.3")
+            raise UsageError(_("The base is in every mix as it is. Name adapters only: work:0.7 home:0.3"))
         records = [(self._registry.checked(name, model), weight) for name, weight in parts]
         if len({record.id for record, _ in records}) < len(records):
-            raise UsageError("One adapter stands there twice. Name each once, with the whole of its weight.")
+            raise UsageError(_("One adapter stands there twice. Name each once, with the whole of its weight."))
         if len(records) == 1 and records[0][1] == 1.0:
             return records[0][0]
         from ..adapters.mixing import mixed
@@ -133,7 +134,10 @@ class Adapters:
         known = self.profiles()
         if profile not in known:
             raise UsageError(
-                f"There is no profile {profile[:60]!r}. Make it with: claw-local adapters use ID --profile NAME"
+                _(
+                    "There is no profile {profile!r}. Make it with: claw-local adapters use ID --profile NAME",
+                    profile=profile[:60],
+                )
             )
         return known[profile].get(model_sha256)
 
@@ -199,7 +203,7 @@ class Adapters:
 
         record = self.get(adapter)
         if passphrase and form != "claw":
-            raise UsageError("Only a claw pack can be sealed with a passphrase. Leave --passphrase out.")
+            raise UsageError(_("Only a claw pack can be sealed with a passphrase. Leave --passphrase out."))
         if form == "claw":
             return exporting.export_pack(self._store, record, target, passphrase=passphrase, force=force)
         if form == "peft":
@@ -224,7 +228,7 @@ class Adapters:
                 report=lambda words, fraction: on_progress(fraction, words),
             )
             return target
-        raise UsageError(f"There is no format {form!r}. Choose claw, peft, gguf, ollama or merged.")
+        raise UsageError(_("There is no format {form!r}. Choose claw, peft, gguf, ollama or merged.", form=form))
 
     def import_file(
         self, source: Path, *, name: str = "", force: bool = False, passphrase: Callable[[], str] | None = None
@@ -278,7 +282,7 @@ class Adapters:
 
         record = self.active() if adapter is None else self.get(adapter)
         if record is None:
-            raise AdapterError("The base model is in use, without an adapter to publish. Name one with --adapter.")
+            raise AdapterError(_("The base model is in use, without an adapter to publish. Name one with --adapter."))
         self._registry.checked(record.id, self._assistant.model_sha256)
         publish(
             name,

@@ -13,6 +13,7 @@ from ..adapters.registry import AdapterChoice
 from ..engine.base import Sampling
 from ..engine.opening import read_name
 from ..errors import UsageError
+from ..language import _
 from ..reply import Answer, Reply
 from ..signals import turns
 from ..store import Chat, StoredMessage
@@ -87,7 +88,7 @@ class Asking(Drafting):
         wanted; else nothing is noted about it."""
         old = self.store.messages.get(message_id)
         if old.role != "assistant" or old.parent_id is None:
-            raise UsageError("Only a reply of the assistant can be asked for again.")
+            raise UsageError(_("Only a reply of the assistant can be asked for again."))
         choices = self._choices(model, sampling, adapter, memory)
         record = self.chat(old.chat_id)
         teaching = self._teaching_again(record, old.parent_id)
@@ -117,7 +118,12 @@ class Asking(Drafting):
         """
         old = self.store.messages.get(message_id)
         if old.role != "user":
-            raise UsageError(f"Message {message_id} is not one of yours: only a question can be asked in other words.")
+            raise UsageError(
+                _(
+                    "Message {message_id} is not one of yours: only a question can be asked in other words.",
+                    message_id=message_id,
+                )
+            )
         text = self._question(text)
         choices = self._choices(model, sampling, adapter, memory)
         record = self.chat(old.chat_id)
@@ -149,7 +155,7 @@ class Asking(Drafting):
     def _question(self, text: str) -> str:
         text = clean(text)
         if not text.strip():
-            raise UsageError('There is no question. Put it in quotes: claw-local ask "How do I boil an egg?"')
+            raise UsageError(_('There is no question. Put it in quotes: claw-local ask "How do I boil an egg?"'))
         return text
 
     def _choices(self, model: str | None, sampling: SamplingChoice, adapter: AdapterChoice, memory: bool) -> Choices:

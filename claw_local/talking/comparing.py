@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ..adapters.registry import AdapterChoice
 from ..errors import UsageError
+from ..language import _
 from ..reply import Reply
 from .asking import Asking
 from .branches import Branches
@@ -46,7 +47,7 @@ class Comparing(Asking, Branches):
         teaching = self._teaching(record, learn)
         with self.store.database.write():
             previous_id, user_id, first_id = self.store.messages.go_on(record.id, text, learn=teaching)
-            _, second_id = self.store.messages.begin_turn(record.id, None, parent_id=user_id, learn=teaching)
+            __, second_id = self.store.messages.begin_turn(record.id, None, parent_id=user_id, learn=teaching)
         judged = self._judging(teaching, previous_id)
         return (
             self._reply(record, user_id, first_id, pair[0], judged),
@@ -97,11 +98,11 @@ class Comparing(Asking, Branches):
         if len(replies) < 2 or any(
             reply.role != "assistant" or reply.parent_id != replies[0].parent_id for reply in replies
         ):
-            raise UsageError("A vote needs two replies to the same question.")
+            raise UsageError(_("A vote needs two replies to the same question."))
         if winner_id is None:
             return False
         if winner_id not in ids:
-            raise UsageError(f"Message {winner_id} is none of the replies that were compared.")
+            raise UsageError(_("Message {winner_id} is none of the replies that were compared.", winner_id=winner_id))
         differ = not alike([reply.content for reply in replies])
         with self.store.database.write():
             for reply in replies if differ else ():
@@ -120,7 +121,7 @@ class Comparing(Asking, Branches):
         """What each of the two replies is written with, in the order they come. Raises UsageError, NotFoundError."""
         pair = [self._choices(model, sampling, adapter, memory) for adapter in (first, second)]
         if (pair[0].adapter or "base") == (pair[1].adapter or "base"):
-            raise UsageError("Both sides are the same adapter. Name two, or one and `base`.")
+            raise UsageError(_("Both sides are the same adapter. Name two, or one and `base`."))
         random.SystemRandom().shuffle(pair)
         return pair
 

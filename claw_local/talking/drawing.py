@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from ..engine.base import Sampling
 from ..errors import UsageError
+from ..language import _
 from ..settings import SamplingSettings
 
 NAMES = (*SamplingSettings.model_fields, "seed", "stop")
@@ -27,7 +28,13 @@ def checked(changes: Mapping[str, Any]) -> dict[str, Any]:
     changes = {name: value for name, value in changes.items() if value is not None}
     unknown = sorted(set(changes) - set(NAMES))
     if unknown:
-        raise UsageError(f"There is no sampling setting {unknown[0]!r}. Those there are: {', '.join(NAMES)}.")
+        raise UsageError(
+            _(
+                "There is no sampling setting {name!r}. Those there are: {names}.",
+                name=unknown[0],
+                names=", ".join(NAMES),
+            )
+        )
     found = dict(changes)
     plain = {name: value for name, value in changes.items() if name in SamplingSettings.model_fields}
     try:
@@ -38,11 +45,11 @@ def checked(changes: Mapping[str, Any]) -> dict[str, Any]:
     if "seed" in found:
         seed = found["seed"]
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= LARGEST_SEED:
-            raise UsageError(f"The seed is a whole number from 0 to {LARGEST_SEED}.")
+            raise UsageError(_("The seed is a whole number from 0 to {most}.", most=LARGEST_SEED))
     if "stop" in found:
         stop = found["stop"]
         if not isinstance(stop, (list, tuple)) or not all(isinstance(text, str) and text for text in stop):
-            raise UsageError("The stop texts are a list of texts, none of them empty.")
+            raise UsageError(_("The stop texts are a list of texts, none of them empty."))
         found["stop"] = list(stop)
     return found
 

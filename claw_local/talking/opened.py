@@ -14,6 +14,7 @@ from ..engine.pool import Engines, Remembers
 from ..errors import EngineError, ModelError, UsageError
 from ..history import History
 from ..judge.background import BackgroundJudge
+from ..language import _
 from ..paths import Paths
 from ..settings import Settings
 from ..store import Chat, Signal, Store, StoredMessage, opening
@@ -91,8 +92,11 @@ class Opened:
         source = self._source("")
         if source.path is None:
             raise ModelError(
-                f"{source} is a model behind a server, and only a model file on this machine can learn. "
-                "Name a GGUF file with --model, or in the settings as model.path."
+                _(
+                    "{source} is a model behind a server, and only a model file on this machine "
+                    "can learn. Name a GGUF file with --model, or in the settings as model.path.",
+                    source=source,
+                )
             )
         return source.path
 
@@ -152,7 +156,7 @@ class Opened:
         """The model file that is, or would be, loaded, for work beside the chats. Raises ModelError, EngineError."""
         with self._engines.using(Source("gguf", path=self.model_path)) as engine:
             if not has_tokens(engine):
-                raise ModelError("What answers here is behind a server. Name a GGUF file with --model.")
+                raise ModelError(_("What answers here is behind a server. Name a GGUF file with --model."))
             yield engine
 
     @contextmanager
@@ -168,10 +172,10 @@ class Opened:
             source = usual if usual in here or not here else here[0]
         if source in self._engines.away() and self.store.runs.running() is not None:
             # Judging can wait; the run judges what is waiting, too.
-            raise EngineError("The model has made room for a learning run. The turn is judged later.")
+            raise EngineError(_("The model has made room for a learning run. The turn is judged later."))
         with self._engines.using(source) as engine:
             if not named and not has_tokens(engine):
-                raise ModelError("What answers here cannot judge.")
+                raise ModelError(_("What answers here cannot judge."))
             yield engine
 
     def _make_judge(self, engine: ChatEngine) -> AnyJudge:
@@ -249,7 +253,9 @@ class Opened:
         if model and read_name(model)[0] == "gguf":
             path = self._source(model).path
             if path is None or not path.is_file():
-                raise ModelError(f"There is no model file {model}. `claw-local models list` shows those there are.")
+                raise ModelError(
+                    _("There is no model file {model}. `claw-local models list` shows those there are.", model=model)
+                )
         return model
 
     def chats(self, *, limit: int = 200, archived: bool = False) -> list[Chat]:

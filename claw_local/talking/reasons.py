@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import NotFoundError, UsageError
+from ..language import _
 from ..store import AdapterRecord, Hint
 from .opened import Opened
 
@@ -48,7 +49,7 @@ class Reasons(Opened):
         """
         message = self.store.messages.get(message_id)
         if message.role != "assistant":
-            raise UsageError(f"Message {message_id} is not a reply of the assistant.")
+            raise UsageError(_("Message {message_id} is not a reply of the assistant.", message_id=message_id))
         hints = []
         for hint_id in message.hint_ids:
             try:

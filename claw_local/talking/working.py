@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..engine.tool_forms import ToolSpec
 from ..errors import UsageError
 from ..judge import tools as outcomes
+from ..language import _
 from ..store import Chat, Store, StoredMessage, ToolCall
 from ..tools.base import Call, Prepared, Result, ToolError, Undo
 from .text import clean
@@ -136,7 +137,7 @@ class Tools:
         """What a call would do now. Raises UsageError: the chat has no workspace."""
         chat = self._assistant.chat(chat_id)
         if not chat.workspace:
-            raise UsageError("This chat has no workspace any more, so its tools cannot be used.")
+            raise UsageError(_("This chat has no workspace any more, so its tools cannot be used."))
         try:
             return self._box(chat).prepare(call)
         except ToolError as error:
@@ -170,9 +171,9 @@ class Tools:
         reply = store.messages.get(reply_id)
         chat = self._assistant.chat(reply.chat_id)
         if not chat.workspace or chat.workspace != prepared.root:
-            raise UsageError("The chat's workspace was changed meanwhile, so nothing was done.")
+            raise UsageError(_("The chat's workspace was changed meanwhile, so nothing was done."))
         if decision is None and self.asks(reply.chat_id, prepared):
-            raise UsageError(f"The person has to be asked first: {prepared.title}.")
+            raise UsageError(_("The person has to be asked first: {title}.", title=prepared.title))
         declined = decision in ("no", "stop", "unasked")
         if decision == "unasked":
             result = Result("The person could not be asked about this call. Nothing was done.", 0)
@@ -235,7 +236,12 @@ class Tools:
         assistant = self._assistant
         result = assistant.store.messages.get(result_id)
         if result.role != "tool":
-            raise UsageError(f"Message {result_id} is not what a tool returned, so there is nothing to go on from.")
+            raise UsageError(
+                _(
+                    "Message {result_id} is not what a tool returned, so there is nothing to go on from.",
+                    result_id=result_id,
+                )
+            )
         return assistant._go_on(result, with_tools=self._steps(result_id) < assistant.settings.tools.steps, **options)
 
     # The whole loop
@@ -290,7 +296,7 @@ class Tools:
         self._assistant.chat(chat_id)
         record = store.tool_calls.undoable(chat_id) if call_id is None else store.tool_calls.get(call_id)
         if record is None or record.chat_id != chat_id or record.state != "done" or not record.after_sha256:
-            raise UsageError("There is nothing to undo: only what was written can be taken back, and only once.")
+            raise UsageError(_("There is nothing to undo: only what was written can be taken back, and only once."))
         done = Writing(Folder(Path(record.workspace))).undo(Undo(record.path, record.before, record.after_sha256))
         store.tool_calls.set_state(record.id, "undone")
         return done

@@ -31,23 +31,30 @@ def workspace_of(folder: str | os.PathLike[str], paths: Paths) -> Path:
         UsageError: there is no such folder, or too much would be in it.
     """
     if not os.fspath(folder).strip():  # An empty variable of a script's means no folder, least of all this one.
-        raise UsageError("Name the folder that is to be the workspace.")
+        raise UsageError(_("Name the folder that is to be the workspace."))
     try:
         root = Path(os.path.realpath(Path(folder).expanduser()))
         there = root.is_dir()
     except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"{folder} cannot be used as a workspace: {error}.") from error
+        raise UsageError(_("{folder} cannot be used as a workspace: {error}.", folder=folder, error=error)) from error
     if not there:
-        raise UsageError(f"There is no folder {folder}. Make it first, or name another one as the workspace.")
+        raise UsageError(
+            _("There is no folder {folder}. Make it first, or name another one as the workspace.", folder=folder)
+        )
     if root == Path(root.anchor):
-        raise UsageError("The whole disk cannot be the workspace. Name a folder for this work.")
+        raise UsageError(_("The whole disk cannot be the workspace. Name a folder for this work."))
     for own in (paths.data, paths.config):
         own = Path(os.path.realpath(own))
         if own == root or own in root.parents or root in own.parents:
             raise UsageError(
-                f"{root} holds claw-local's own files ({own}), so it cannot be the workspace. Name a folder below it."
+                _(
+                    "{root} holds claw-local's own files ({own}), so it cannot be the "
+                    "workspace. Name a folder below it.",
+                    root=root,
+                    own=own,
+                )
                 if root in own.parents
-                else f"{root} is one of claw-local's own folders. Name another one as the workspace."
+                else _("{root} is one of claw-local's own folders. Name another one as the workspace.", root=root)
             )
     return root
 
