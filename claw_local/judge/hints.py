@@ -44,6 +44,7 @@ _COMPLAINT_OF_FORM = re.compile(
     r"you (?:used|keep|always|write|talk|sound))\b|太|すぎ",
     re.I,
 )
+_PAUSES = (",", ".", "，", "。", "、")
 _BOUND = re.compile(
     r"\b(?:at (?:least|most)|max(?:imum)?|min(?:imum)?|mindestens|wenigstens|höchstens|al menos|como (?:máximo|mínimo)|"
     r"au (?:moins|plus))\b|至少|最多|以上|以内",
@@ -65,16 +66,14 @@ def _without_courtesy(sentence: str) -> str:
         if not praise or _words_before(rest, praise[0].start()) > 2:
             break
         shorter = _AFTER_PRAISE.sub("", rest[praise[0].end() :])
-        if shorter == rest:
-            break
+        if shorter == rest or (not shorter.strip("！。，、") and rest[: praise[0].start()].rstrip().endswith(_PAUSES)):
+            break  # Thanks at the end are below: "shorter, thanks" is a wish.
         rest = shorter
     rest = _HINGE.sub("", _OPENER.sub("", rest))
     # Thanks at the end: "no lists please, thanks".
     for praise_at in reversed(find_praise(rest)):
-        if len(rest[praise_at.end() :].split()) <= 2 and rest[: praise_at.start()].rstrip().endswith(
-            (",", ".", "，", "。")
-        ):
-            rest = rest[: praise_at.start()].rstrip(" ,，")
+        if len(rest[praise_at.end() :].split()) <= 2 and rest[: praise_at.start()].rstrip().endswith(_PAUSES):
+            rest = rest[: praise_at.start()].rstrip(" ,，、")
     return rest.strip(" ,，、")
 
 

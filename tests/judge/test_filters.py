@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw_local.judge.filters import failed, has_secret, is_system_talk
+from claw_local.judge.filters import MAX_CHARACTERS, _iban, _looks_random, failed, has_secret, is_system_talk
 
 
 @pytest.mark.parametrize(
@@ -107,3 +107,44 @@ def test_orders_to_the_system_are_seen(text: str) -> None:
 @pytest.mark.parametrize("text", ["From now on no lists.", "Don't ignore my question.", "Act on it: shorter answers."])
 def test_wishes_are_no_orders_to_the_system(text: str) -> None:
     assert not is_system_talk(text)
+
+
+def test_the_longest_hint() -> None:
+    wish = "Use fewer words, please. "
+    longest = (wish * 60)[:MAX_CHARACTERS]
+    assert failed(longest) == [] and failed(f"{longest}x") == ["too_long"]
+    assert failed("Shorter, ok") == [] and failed("Shorter ok") == ["too_short"], "11 characters, and 10"
+
+
+@pytest.mark.parametrize(
+    ("token", "random"),
+    [
+        ("9FK2XQ7BL0PZ4VW8SR1T", True),
+        ("9fk2xq7bl0pz4vw8sr1t", True),
+        ("qWxZvKpLmNbRtYuGhJkD", False),  # No digit.
+        ("90817263545362718092", False),  # No letter.
+        ("alpha1-bravo2-delta3x9", True),  # Three words: by chance.
+        ("alpha1-bravo2-delta3-gamma4", False),  # Four: a name.
+        ("abababab12ab12ab12ab", False),  # The same again and again.
+        # 8 characters of 1/16 and 4 of 1/8: 8 · 4/16 + 4 · 3/8 = 3.5 bits.
+        ("abcdefg1hhiijj22", True),
+    ],
+)
+def test_what_looks_like_a_key(token: str, random: bool) -> None:
+    assert _looks_random(token) is random
+
+
+def iban(country: str, account: str) -> str:
+    """An account number with its check digits."""
+    number = int("".join(str(int(c, 36)) for c in f"{account}{country}00"))
+    return f"{country}{98 - number % 97:02d}{account}"
+
+
+@pytest.mark.parametrize(("length", "known"), [(14, False), (15, True), (34, True), (35, False)])
+def test_account_numbers_have_15_to_34_characters(length: int, known: bool) -> None:
+    number = iban("NO", "1" * (length - 4))
+    assert len(number) == length and _iban(number) is known
+
+
+def test_noughts_are_no_card() -> None:
+    assert not has_secret("0000 0000 0000 0000") and not has_secret("1111 1111 1111 1111")

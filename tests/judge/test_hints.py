@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claw_local.judge.hints import clear_wish, extract, scope_of
+from claw_local.judge.hints import clear_wish, extract, is_about_content, is_directive, scope_of
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,19 @@ from claw_local.judge.hints import clear_wish, extract, scope_of
         ("谢谢！请不要用列表。", "请不要用列表。"),
         ("Danke! Bitte ohne Aufzählung.", "Bitte ohne Aufzählung."),
         ("箇条書きはやめてください。", "箇条書きはやめてください。"),
+        ("Shorter please, thanks!", "Shorter please"),
+        ("请不要用列表，谢谢！", "请不要用列表"),
+        ("短くしてください、ありがとう", "短くしてください"),
+        ("Please use no lists, thanks a lot", "Please use no lists"),
+        ("Please use no lists, thanks so much for this", "Please use no lists, thanks so much for this"),
+        ("Use no lists please thanks", "Use no lists please thanks"),
+        ("You are great, use fewer lists please.", "use fewer lists please."),
+        ("That was really very good, use fewer lists please.", "That was really very good, use fewer lists please."),
+        ("Could you use no lists?", "Could you use no lists?"),
+        ("How long is a list?", ""),
+        ("Well, it rained", ""),
+        ("、请短一点、", "请短一点"),
+        ("Great, thanks!", ""),
         ("Perfect, thanks!", ""),
         ("wrong", ""),
         ("That's wrong.", ""),
@@ -87,3 +100,25 @@ def test_a_sentence_that_goes_on_with_a_wish_belongs_to_the_hint() -> None:
     message = "Two sentences are not enough any more. Give me four at least."
     assert extract(message) == message
     assert extract("Give me four at least.") == "", "by itself it says nothing about the answer"
+
+
+@pytest.mark.parametrize(
+    ("hint", "content"),
+    [("No, I meant Canberra.", True), ("Answer in plain sentences.", False), ("Shorter, please.", False)],
+)
+def test_a_hint_about_one_answers_content_is_told_from_one_about_manner(hint: str, content: bool) -> None:
+    assert is_about_content(hint) is content
+
+
+@pytest.mark.parametrize(
+    ("sentence", "directs"),
+    [
+        ("Too long for me.", True),  # A complaint about form, no request.
+        ("I don't understand.", False),
+        ("The weather is fine today.", False),
+        ("When does it open?", False),
+        ("Can you make it shorter?", True),
+    ],
+)
+def test_what_directs(sentence: str, directs: bool) -> None:
+    assert is_directive(sentence) is directs

@@ -50,12 +50,19 @@ def test_masked_mean_leaves_out_rows_without_tokens_and_gives_no_gradient_to_mas
     assert losses.masked_mean(values, torch.zeros(2, 2)).item() == 0.0
 
 
+def test_masked_mean_counts_a_row_of_one_token_as_any_other() -> None:
+    # 4 / 1 = 4; (6 + 10) / 2 = 8; (4 + 8) / 2 = 6
+    values, mask = torch.tensor([[4.0, 9.0], [6.0, 10.0]]), torch.tensor([[1, 0], [1, 1]])
+    assert losses.masked_mean(values, mask).item() == 6.0
+
+
 # advantages
 
 
 def test_binary_rl_gives_every_token_its_responses_reward_unnormalised() -> None:
     assert losses.binary_rl_advantages([1.0, -1.0], [2, 3]).tolist() == [1, 1, -1, -1, -1]
     assert losses.binary_rl_advantages([1.0, 1.0], [1, 1]).tolist() == [1, 1]
+    assert losses.binary_rl_advantages([1, -1], [1, 2]).dtype is torch.float32, "whole numbers are rewards too"
 
 
 def test_opd_advantages_are_the_teachers_log_ratio_without_gradient() -> None:
@@ -216,5 +223,9 @@ def test_topk_reverse_kl_stays_finite_where_the_teacher_is_certain() -> None:
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_what_is_not_finite_is_named(bad: float) -> None:
-    with pytest.raises(LearnError, match="the OPD loss is not finite"):
+    with pytest.raises(LearnError) as raised:
         losses.require_finite("the OPD loss", torch.tensor([0.0, bad]))
+    assert str(raised.value) == (
+        "Learning stopped: the OPD loss is not finite (a division by zero or an overflow); the step was not applied. "
+        "Lower learning.learning_rate in the settings, then learn again."
+    )
