@@ -86,3 +86,36 @@ def test_a_turn_with_a_secret_anywhere_in_it_is_left_out(store: Store) -> None:
     turns = [replace(first, history=(told,)), replace(second, hint=f"Call me {secret}, please."), third]
     assert without_secrets(turns) == [third]
     assert without_secrets([first, second, third]) == [first, second, third]
+
+
+def test_what_was_said_is_compared_by_its_letters_alone(store: Store) -> None:
+    first = turns_of(store, 2, said="Perfect, thanks {}!")
+    same = [*turns_of(store, 2, said="PERFECT! thanks."), *turns_of(store, 2, said="perfect thanks")]
+    assert total(bounded(first, per_chat=9, per_day=9)) == 2, "different words"
+    alike = [replace(turn, reply=replace(turn.reply, chat_id=same[0].reply.chat_id)) for turn in same]
+    assert [turn.reward for turn in bounded(alike, per_chat=9, per_day=9)] == [1, 1, 1, 0]
+    assert total(bounded(same, per_chat=9, per_day=9)) == 4, "in each chat for itself"
+
+
+def test_thumbs_without_words_and_tools_are_not_the_same_words(store: Store) -> None:
+    assert total(bounded(turns_of(store, 6), per_chat=9, per_day=9)) == 6
+    told = [
+        replace(turn, next_state=replace(turn.next_state, role="tool"))
+        for turn in turns_of(store, 6, said="exit code: 0")
+        if turn.next_state is not None
+    ]
+    assert total(bounded(told, per_chat=9, per_day=9)) == 6
+
+
+def test_turns_without_a_reward_take_no_place(store: Store) -> None:
+    turns = [*turns_of(store, 5, score=0), *turns_of(store, 3)]
+    kept = bounded(turns, per_chat=2, per_day=3)
+    assert [turn.reward or 0 for turn in kept] == [0] * 5 + [1, 1, 0]
+    assert kept[-1].advantage is None, "one that was no step stays none"
+
+
+def test_a_secret_in_a_reply_or_in_an_edit_is_left_out_too(store: Store) -> None:
+    secret = "sk-proj-Zy8mQ4vT2nR7wK1pL5xB9cD3"
+    first, second, third = turns_of(store, 3)
+    told = replace(first, reply=replace(first.reply, id=10**6, content=f"It is {secret}."))
+    assert without_secrets([told, replace(second, demonstration=f"Use {secret}."), third]) == [third]
