@@ -51,7 +51,8 @@ def on(
     )
     typer.echo("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints off ID`.")
     if silent:
-        typer.echo(f"{silent} earlier answers do not teach; `claw-local learn on --past` lets them.")
+        told = "1 earlier answer does not" if silent == 1 else f"{silent} earlier answers do not"
+        typer.echo(f"{told} teach; `claw-local learn on --past` lets {'it' if silent == 1 else 'them'}.")
 
 
 @app.command()

@@ -119,14 +119,21 @@ def run_bytes(header: GgufHeader, settings: Settings, *, engine_on_gpu: bool) ->
 @functools.cache
 def torch_has_cuda() -> bool:
     """Whether the torch that is installed was built for NVIDIA GPUs. It is not imported: that takes seconds."""
+    file = _torch()
     try:
-        spec = importlib.util.find_spec("torch")
-        if spec is None or spec.origin is None:
-            return False
-        text = (Path(spec.origin).parent / "version.py").read_text("utf-8", "replace")
-    except (OSError, ValueError):
+        text = (file.parent / "version.py").read_text("utf-8", "replace") if file is not None else ""
+    except OSError:
         return False
     return re.search(r"^cuda\b[^=\n]*=\s*['\"]", text, re.MULTILINE) is not None
+
+
+def _torch() -> Path | None:
+    """The file of the torch that is installed; None if there is none."""
+    try:
+        spec = importlib.util.find_spec("torch")
+    except ValueError:
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
 
 
 def card_of(device: str, cards: list[gpu.Card]) -> gpu.Card | None:
@@ -144,7 +151,8 @@ def trains_on(settings: Settings, header: GgufHeader | None) -> str:
         return "the processor (learning.device is cpu)"
     instead = "the processor" if device == "auto" else f"{NOTHING} (learning.device is {device})"
     if not torch_has_cuda():
-        return f"{instead}: torch is not installed, or was built without CUDA"
+        why = "torch was built without CUDA" if _torch() is not None else "torch is not installed"
+        return f"{instead}: {why}"
     try:
         cards = gpu.cards()
     except ClawError as error:

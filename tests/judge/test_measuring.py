@@ -8,7 +8,7 @@ import pytest
 
 from claw_local.engine.base import Cancelled
 from claw_local.judge import exam
-from claw_local.judge.evaluation import auc_of, evaluate, measure
+from claw_local.judge.evaluation import auc_of, evaluate, measure, measure_hints
 from claw_local.judge.exam import Pair
 from claw_local.judge.examples import Example, NextRole, Score
 from claw_local.judge.unheard import UnheardJudge
@@ -209,3 +209,24 @@ def test_the_threshold_with_the_best_balance_is_taken_and_the_first_of_two() -> 
 )
 def test_an_answer_is_held_against_the_threshold(probability: float, threshold: float, said: bool | None) -> None:
     assert exam.answer(probability, threshold) is said
+
+
+def test_each_example_has_its_verdict() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        measure([example(1, "a")], [verdict(1, good=1.0)] * 2)
+    with pytest.raises(ValueError, match="zip"):
+        measure_hints([example(1, "a")] * 2, [verdict(1, good=1.0)])
+
+
+def test_measuring_is_stopped_at_the_next_question() -> None:
+    stop = threading.Event()
+    asked: list[tuple[str, str, str, threading.Event | None]] = []
+
+    class Listening(UnheardJudge):
+        def judge(self, question, reply, next_text, next_role="user", cancel=None, *, working=False):  # type: ignore[no-untyped-def]
+            asked.append((question, reply, next_text, cancel))
+            return super().judge(question, reply, next_text, next_role, cancel, working=working)
+
+    result = evaluate(Listening(Deaf()), [example(1, "Thanks!")], cancel=stop)
+    assert asked == [("", "", "hello", stop), ("How?", "So.", "Thanks!", stop)], "once before, which is not timed"
+    assert (result.hints.directives, result.seconds_per_example < 1) == (0, True)
