@@ -230,3 +230,40 @@ def test_measuring_is_stopped_at_the_next_question() -> None:
     result = evaluate(Listening(Deaf()), [example(1, "Thanks!")], cancel=stop)
     assert asked == [("", "", "hello", stop), ("How?", "So.", "Thanks!", stop)], "once before, which is not timed"
     assert (result.hints.directives, result.seconds_per_example < 1) == (0, True)
+
+
+def test_the_mark_has_to_be_reached_with_seen_wishes_and_with_unseen_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    weak = [0.5, 0.75, 0.75, *[0.25] * 8]  # 0.8 of 10 pairs
+    strong = [0.75, *[0.25] * 40]
+    for first in (True, False):
+        cases = (*pairs(1, 10, seen=first, wish="a"), *pairs(1, 40, seen=not first, wish="b"))
+        monkeypatch.setattr(exam, "follows_cases", lambda cases=cases: cases)
+        record = exam.take(Deaf([*weak, *strong]), "follows")
+        assert record.auc >= exam.PASS_AUC and record.groups["seen" if first else "unseen"] == 0.8
+        assert not record.passed
+
+
+def test_figures_are_kept_to_four_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = (*pairs(1, 3, seen=True, wish="a"), *pairs(1, 3, seen=False, wish="b"))
+    monkeypatch.setattr(exam, "follows_cases", lambda: cases)
+    record = exam.take(Deaf([0.55555, 0.11111, 0.22222, 0.77777] * 2), "follows")
+    assert (record.auc, record.groups["seen"], record.threshold) == (0.6667, 0.6667, 0.3889)
+    assert record.accuracy == 0.8333
+
+
+def test_what_stops_an_exam_is_given_to_the_judge() -> None:
+    stop = threading.Event()
+    given: list[threading.Event | None] = []
+
+    class Listening(Deaf):
+        def judge(self, *texts: object, cancel: threading.Event | None = None, **_: object) -> Verdict:
+            given.append(cancel)
+            return verdict(0, neutral=1.0)
+
+        def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
+            given.append(cancel)
+            return 0.5
+
+    for question in exam.QUESTIONS:
+        exam.take(Listening(), question, cancel=stop)
+    assert len(given) > 250 and set(given) == {stop}
