@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from claw_local import language
+from claw_local.engine.models import check_model
 from claw_local.engine.recommended import ABOUT
+from claw_local.errors import ModelError, NotFoundError
 from claw_local.paths import Paths
 from claw_local.settings import AppSettings
+from claw_local.store import Store
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "packaging"))
@@ -140,6 +143,27 @@ def test_what_is_not_known_stays_english() -> None:
     assert language._("Nobody ever translated this.") == "Nobody ever translated this." and language._("") == ""
     language.use("xx")
     assert (language.current(), language._("Quit")) == ("en", "Quit")
+
+
+@pytest.mark.parametrize(
+    ("code_of", "chat", "file"),
+    [
+        ("en", "There is no chat 7.", "There is no model file"),
+        ("de", "Einen Chat 7 gibt es nicht.", "Eine Modelldatei"),
+        ("ja", "チャット 7 はありません。", "モデルファイル"),
+    ],
+)
+def test_errors_of_the_core_are_said_in_it(home: Paths, tmp_path: Path, code_of: str, chat: str, file: str) -> None:
+    store = Store(home)
+    language.use(code_of)
+    with pytest.raises(NotFoundError) as missing:
+        store.chats.get(7)
+    with pytest.raises(ModelError) as gone:
+        check_model(tmp_path / "{gone}.gguf")
+    store.close()
+    assert str(missing.value).startswith(chat) and "`claw-local history list`" in str(missing.value)
+    assert str(gone.value).startswith(file)
+    assert "{gone}.gguf" in str(gone.value) and "--model" in str(gone.value)
 
 
 def test_values_that_look_like_places_are_left_alone() -> None:
