@@ -38,7 +38,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     groups = "|".join(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
     for page in PAGES:
         for line in code(page.read_text("utf-8")):
-            for found in re.finditer(r"(?<!inject )(?<![\w-])claw-local (?=[a-z-])(.*)", line):
+            for found in re.finditer(r"(?<!inject )(?<!keyring get )(?<![\w-])claw-local (?=[a-z-])(.*)", line):
                 words = _ENDS.split(found[1] + " ", maxsplit=1)[0]
                 yield page.name, split(words)
             if re.match(rf"(?:{groups}) [a-z-]", line):  # As `hints off ID`, where the program is clear.
