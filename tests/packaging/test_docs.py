@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from collections.abc import Iterator
@@ -22,6 +23,12 @@ _ENDS = re.compile(r"\s(?:#|&&|\|\||\||>|<|;|…)")
 """What ends a command in a line of shell."""
 
 
+@functools.cache
+def program() -> Any:
+    """The tree of all commands; making it takes a while."""
+    return typer.main.get_command(app)
+
+
 def code(text: str) -> Iterator[str]:
     """Every line of a block of code, and every piece of code in a sentence."""
     fence = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
@@ -35,7 +42,7 @@ def code(text: str) -> Iterator[str]:
 
 def commands() -> Iterator[tuple[str, list[str]]]:
     """(page, words after `claw-local`) of every command that is shown."""
-    groups = "|".join(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    groups = "|".join(program().commands)
     for page in PAGES:
         for line in code(page.read_text("utf-8")):
             for found in re.finditer(r"(?<!inject )(?<!keyring get )(?<![\w-])claw-local (?=[a-z-])(.*)", line):
@@ -54,7 +61,7 @@ def split(words: str) -> list[str]:
 
 def wrong_with(words: list[str]) -> str:
     """What the program does not know of a command; "" if it knows all of it."""
-    command: Any = typer.main.get_command(app)
+    command = program()
     words = list(words)
     while words and not words[0].startswith("-") and hasattr(command, "commands"):
         name = words.pop(0)
