@@ -12,6 +12,7 @@ test can notice, since the program does the same with it, counts as survived.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -138,6 +139,9 @@ def main(arguments: list[str]) -> int:
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         print(f"There is no part {unknown[0]}. Parts: {', '.join(PARTS)}.", file=sys.stderr)
+        return 2
+    if importlib.util.find_spec("mutmut") is None:
+        print("mutmut is not installed: python -m pip install mutmut", file=sys.stderr)
         return 2
     enough = [test(name, show=show) for name in names]
     return 0 if all(enough) else 1
