@@ -45,7 +45,8 @@ def test_labels_are_those_of_the_checks(everything: dict[str, list[dict[str, Any
     for split in SPLITS:
         for row in everything[split]:
             if row["source"] == "written":
-                assert not infer_checks([row["hint"]]) or row["wish"] in ("german", "spanish", "french"), row["hint"]
+                certain = [check for check in infer_checks([row["hint"]]) if not check.rough]
+                assert not certain or row["wish"] in ("german", "spanish", "french"), row["hint"]
                 continue
             assert checks[row["wish"]] in infer_checks([row["hint"]]), row["hint"]
             assert checks[row["wish"]].passes(row["reply"]) == row["follows"], row["id"]

@@ -115,6 +115,7 @@ def test_a_name_is_no_matter() -> None:
         ("plus chaleureux, et mentionne son prénom", {"warm", "says_name"}),
         ("太笼统了，语气亲切一点", {"specific", "warm"}),
         ("もっと優しく、名前で呼んで", {"warm", "says_name"}),
+        ("Just the facts, no warm words.", set()),
         ("Thanks, that was kind of you.", set()),
     ],
 )
