@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
 from textual.app import App, SystemCommand
 from textual.command import CommandPalette
+from textual.geometry import Size
 from textual.markup import escape
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -21,7 +24,7 @@ from claw_local.errors import ClawError
 from claw_local.language import _
 
 from .background import Background
-from .launch import when_ended
+from .launch import in_browser, when_ended
 from .screens.by_itself import Watch
 from .screens.front import Front
 from .styles import CHAT
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _TWICE_S = 2.0
 _TIDY_S = 0.5
+FIT_EVERY_S = 1.0
 
 
 class ClawApp(App[None]):
@@ -108,6 +112,15 @@ class ClawApp(App[None]):
         self.look.dress(self)
         if not self.is_headless:
             when_ended(self._end)
+            if not in_browser():
+                self.set_interval(FIT_EVERY_S, self._fit)
+
+    def _fit(self) -> None:
+        """Take the terminal's size as it is: the signal that tells of a change may come to nothing."""
+        with suppress(OSError, ValueError, AttributeError):
+            size = Size(*os.get_terminal_size(sys.__stdout__.fileno()))  # type: ignore[union-attr]
+            if size and size != self.size:
+                self.post_message(events.Resize(size, size))
 
     def on_unmount(self) -> None:
         """The last of it: no thread of the app's own stays."""

@@ -45,6 +45,10 @@ def launch(
     if os.environ.get("NO_COLOR") == "":
         # Empty means unset (no-color.org); the libraries look only whether it is there.
         del os.environ["NO_COLOR"]
+    if not in_browser():
+        for name in ("COLUMNS", "LINES"):
+            # Exported by some shells: they would be taken for the size of the terminal, whatever becomes of that.
+            os.environ.pop(name, None)
     from claw_local import language
     from claw_local.paths import locate
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from claw_local.paths import locate
@@ -24,7 +25,9 @@ pytestmark = pytest.mark.skipif(not TMUX, reason="no tmux on this machine: insta
 class Terminal:
     """A terminal of its own, 80x24 at first, in a tmux server of its own."""
 
-    def __init__(self, home: Path, folder: Path, arguments: str = "chat") -> None:
+    def __init__(
+        self, home: Path, folder: Path, arguments: str = "chat", variables: dict[str, str] | None = None
+    ) -> None:
         self._socket = str(folder / "tmux")
         self.ended = folder / "ended"
         path = os.pathsep.join(sys.path)
@@ -32,6 +35,7 @@ class Terminal:
             f"{shlex.quote(sys.executable)} -m claw_local {arguments}; echo $? > {shlex.quote(str(self.ended))}; cat"
         )
         environment = {**os.environ, "CLAW_LOCAL_HOME": str(home), "PYTHONPATH": path, "COLORTERM": "truecolor"}
+        environment |= variables or {}
         environment.pop("TMUX", None)
         environment.pop("NO_COLOR", None)
         self._tmux("-f", os.devnull, "new-session", "-d", "-x", "80", "-y", "24", program, environment=environment)
@@ -47,6 +51,10 @@ class Terminal:
     def colours(self) -> str:
         """The same with its escape sequences."""
         return self._tmux("capture-pane", "-p", "-e")
+
+    def ask(self, form: str) -> str:
+        """What tmux knows of the pane."""
+        return self._tmux("display-message", "-p", form).strip()
 
     def type(self, text: str) -> None:
         self._tmux("send-keys", "-l", text)
@@ -136,5 +144,23 @@ def test_what_is_named_and_not_there_ends_it_with_a_sentence(
         terminal.until(terminal.ended.exists)
         terminal.shows(says)
         assert terminal.ended.read_text().strip() == status
+    finally:
+        terminal.close()
+
+
+def test_the_whole_terminal_is_used_whatever_the_shell_exports_and_whether_or_not_a_signal_comes(
+    tmp_path: Path,
+) -> None:
+    terminal = Terminal(tmp_path / "home", tmp_path, variables={"COLUMNS": "50", "LINES": "20"})
+    try:
+        terminal.shows("Ask anything")
+        pid = int(terminal.ask("#{pane_pid}"))
+        app = next(child for child in psutil.Process(pid).children(recursive=True) if "claw_local" in child.cmdline())
+        terminal.until(lambda: max(map(len, terminal.screen().splitlines())) > 70)
+        app.suspend()  # Signals that come while it is stopped are one when it goes on.
+        terminal.resize(200, 60)
+        terminal.resize(120, 40)
+        app.resume()
+        terminal.until(lambda: 110 < max(map(len, terminal.screen().splitlines())) <= 120)
     finally:
         terminal.close()
