@@ -100,8 +100,10 @@ class TypingActions(Screen[None]):
     async def _commanded(self, event: Composer.Commanded) -> None:
         event.stop()
         command = meant(event.name)
+        if command is None and not event.name.strip():
+            return  # A slash alone: the list of commands is open, and one of them is still to be chosen.
         if command is None:
-            name = one_line(event.name) or " "
+            name = one_line(event.name)
             self.claw.say(
                 _(
                     "There is no command /{name}. A slash alone lists them, /help explains them; "
