@@ -31,9 +31,14 @@ def main() -> None:
 
 
 def _mend_streams() -> None:
-    """Where the input is closed, nothing comes from it; a letter that the output's encoding lacks ends no command."""
+    """Where the input is closed, nothing comes from it, and what is written to a closed output goes nowhere: left closed,
+    its number would be given to the next file or pipe. A letter that the output's encoding lacks ends no command."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 It stays open.
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace" if stream.encoding.lower() == "utf-8" else "replace")

@@ -35,7 +35,8 @@ def bench(
     if json_output:
         print_json(seen)
         return
-    typer.echo(f"{seen.model}, {size(seen.size_bytes)}, {'GPU' if seen.gpu else f'{seen.threads} thread' + 's' * (seen.threads != 1)}")
+    computed = "GPU" if seen.gpu else f"{seen.threads} thread{'s' if seen.threads != 1 else ''}"
+    typer.echo(f"{seen.model}, {size(seen.size_bytes)}, {computed}")
     rows = [
         ("loads in", f"{seen.load_s:.2f} s", "file in the disk cache"),
         ("first token after", f"{seen.first_token_s:.2f} s", "a short question"),

@@ -215,6 +215,25 @@ def test_a_path_that_is_no_text_is_shown_somehow(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors are closed by a POSIX shell")
+def test_nothing_else_gets_the_number_of_a_closed_output(home: Paths) -> None:
+    listed = ["bash", "-c", 'exec "$@" >&- 2>&-', "bash", sys.executable, "-c"]
+    looked = (
+        "import os, sys; from claw_local.__main__ import _mend_streams; _mend_streams(); "
+        "sys.exit(7 if sorted(os.readlink(f'/proc/self/fd/{n}') for n in (1, 2)) == ['/dev/null'] * 2 else 1)"
+    )
+    done = subprocess.run([*listed, looked], env=environment(home), timeout=60, check=False)
+    if sys.platform == "linux":
+        assert done.returncode == 7
+    done = subprocess.run(
+        ["bash", "-c", 'exec "$@" >&-', "bash", *COMMAND, "history", "list"],
+        env=environment(home),
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are closed by a POSIX shell")
 @pytest.mark.parametrize("arguments", [("history", "delete", "1"), ("chat",)])
 def test_a_closed_input_is_one_from_which_nothing_comes(home: Paths, arguments: tuple[str, ...]) -> None:
     Store(home).chats.create(title="kept")

@@ -14,6 +14,7 @@ from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.document._document import EditResult, Location, Selection
+from textual.strip import Strip
 from textual.widgets import TextArea
 
 from .chips import Chips
@@ -44,6 +45,10 @@ class ChipArea(TextArea):
         super().__init__(
             id=id, soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False, placeholder=placeholder
         )
+
+    def render_line(self, y: int) -> Strip:
+        """Where there is no room for a letter, Textual cannot wrap what stands in an empty field."""
+        return super().render_line(y) if self.content_size.width else Strip.blank(self.size.width)
 
     async def _on_key(self, event: events.Key) -> None:
         # A binding comes round only after the key has been to the app and back, when more letters may have come.
