@@ -31,8 +31,8 @@ def main() -> None:
 
 
 def _mend_streams() -> None:
-    """Where the input is closed, nothing comes from it, and what is written to a closed output goes nowhere: left closed,
-    its number would be given to the next file or pipe. A letter that the output's encoding lacks ends no command."""
+    """Where the input is closed, nothing comes from it, and what is written to a closed output goes nowhere: its number
+    would be given to the next file or pipe. A letter that the output's encoding lacks ends no command."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 It stays open.
     if sys.stdout is None:
