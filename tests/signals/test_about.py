@@ -46,7 +46,8 @@ def test_forms_of_a_word_are_one_matter_and_words_of_the_request_are_none() -> N
     ("text", "warm"),
     [
         (GOOD, True),
-        ("I’m sorry to hear that.", True),
+        ("I’m sorry, but I cannot help with that.", False),
+        ("Don’t worry, that happens to everybody.", True),
         ("Das hast du toll gemacht.", True),
         ("¡Enhorabuena!", True),
         ("Quelle histoire formidable", True),
