@@ -85,10 +85,12 @@ class ChatActions(Screen[None]):
         """Show the list and go there; from there, hide it."""
         self.run_worker(self.refresh_chats())  # Other programs write chats too.
         if self.sidebar.display and not self.sidebar.has_the_focus:
+            self.chats.to_open_chat()
             self.chats.focus()
             return
         shown = not self.sidebar.display
         self.sidebar.display = shown
+        self.chats.to_open_chat()
         (self.chats if shown else self.composer).focus()
 
     def action_filter_chats(self) -> None:

@@ -131,7 +131,8 @@ class ChatList(OptionList):
             return
         moved = self._current != current
         self._rows, self._current = rows, current
-        self._draw(follow=moved and not self.has_focus)
+        # With the chat that was open gone, who is in the list goes on from where it stood.
+        self._draw(follow=moved and not (self.has_focus and current is None))
 
     def narrow(self, words: str) -> None:
         """Show only the chats whose title has these words in it, letters left out allowed."""
@@ -146,12 +147,20 @@ class ChatList(OptionList):
         place, under = self.highlighted, self.under_cursor()
         options = list(self._matches() if self._words else self._days())
         self.set_options(options)
-        wanted = self._current if follow or under is None else under
-        ids = [option.id for option in options]
-        if str(wanted) in ids:
-            self.highlighted = ids.index(str(wanted))
-        elif place is not None and not follow:
-            self._near(min(place, len(options) - 1))
+        if not (self.to_open_chat() if follow or under is None else self._go(str(under))):
+            self._near(0 if place is None or follow else min(place, len(options) - 1))
+
+    def to_open_chat(self) -> bool:
+        """Put the cursor on the open chat, or on the heading it is put away under. False: it is not in the list."""
+        if self._go(str(self._current)):
+            return True
+        return self._current is not None and self.is_archived(self._current) and self._go(_ARCHIVE)
+
+    def _go(self, option_id: str) -> bool:
+        ids = [option.id for option in self.options]
+        if option_id in ids:
+            self.highlighted = ids.index(option_id)
+        return option_id in ids
 
     def _near(self, place: int) -> None:
         for index in (*range(place, self.option_count), *range(place, -1, -1)):

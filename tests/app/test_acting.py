@@ -1,0 +1,73 @@
+"""Keys and words that act on the chat or version one sees. The model is a script here: see conftest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claw_app.app import ClawApp
+from claw_app.widgets.bubbles import Question
+from tests.app.driving import Until, shown
+
+
+def under_cursor(app: ClawApp) -> str:
+    chat_id = app.main.chats.under_cursor()
+    return app.main.chats.title_of(chat_id) if chat_id is not None else ""
+
+
+async def test_after_a_copy_the_cursor_of_the_list_is_on_the_copy(app: ClawApp, scripted: Any, until: Until) -> None:
+    for title in ("eggs", "bread", "milk"):
+        scripted.new_chat(title=title)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, app.main.chats.titles)
+        await pilot.press("ctrl+o", "down", "c")
+        await until(pilot, lambda: app.main.chat_id is not None and len(scripted.chats()) == 4)
+        await until(pilot, lambda: app.main.chats.under_cursor() == app.main.chat_id)
+        copy = app.main.chat_id
+        await pilot.press("d")
+        await until(pilot, lambda: len(scripted.chats()) == 3)
+        assert copy not in [chat.id for chat in scripted.chats()]
+
+
+async def test_the_list_is_entered_at_the_open_chat(app: ClawApp, scripted: Any, until: Until) -> None:
+    open_one = [scripted.new_chat(title=title) for title in ("eggs", "bread", "milk")][1]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main.chats.titles)
+        await pilot.press("ctrl+o")
+        assert under_cursor(app) == "milk", "with none of them open, the first"
+        await app.main.go_to(open_one.id)
+        assert under_cursor(app) == "bread"
+        await pilot.press("down", "ctrl+o", "ctrl+o")
+        assert under_cursor(app) == "bread"
+        scripted.history.archive(open_one.id)
+        await app.main.refresh_chats()
+        await pilot.press("ctrl+o", "ctrl+o")
+        assert under_cursor(app) == "" and app.main.chats.highlighted_option.id == "archive"
+
+
+async def test_from_an_incognito_chat_the_list_has_a_cursor(app: ClawApp, scripted: Any, until: Until) -> None:
+    chat = scripted.new_chat(title="eggs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await app.main.go_to(chat.id)
+        await pilot.press("f12")
+        await until(pilot, lambda: app.main.incognito)
+        await pilot.press("ctrl+o")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.main.chat_id == chat.id and not app.main.incognito)
+
+
+async def test_walking_from_a_question_stays_on_the_question(app: ClawApp, scripted: Any, until: Until) -> None:
+    first = scripted.ask("one")
+    scripted.ask("two", chat=first.chat_id)
+    question = scripted.messages(first.chat_id)[2].id
+    scripted.edit_question(question, "two!").answer  # noqa: B018
+    async with app.run_test() as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await app.main.go_to(first.chat_id)
+        await until(pilot, lambda: shown(app)[2:3] == ["two!"])
+        app.main.query(Question).last().focus()
+        for key, words in (("left", "two"), ("right", "two!"), ("left", "two"), ("right", "two!")):
+            await pilot.press(key)
+            await until(pilot, lambda: shown(app)[2:3] == [words])
+            await pilot.pause()
+            assert app.main.focused is app.main.query(Question).last(), (key, app.main.focused)
