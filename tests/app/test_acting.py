@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.cells import cell_len
+
 from claw_app.app import ClawApp
+from claw_app.screens.export import Export
 from claw_app.widgets.bubbles import Question
-from tests.app.driving import Until, shown
+from claw_app.widgets.undo_line import UndoLine
+from tests.app import drawing
+from tests.app.driving import Until, said, say, shown
 
 
 def under_cursor(app: ClawApp) -> str:
@@ -68,6 +73,53 @@ async def test_walking_from_a_question_stays_on_the_question(app: ClawApp, scrip
         app.main.query(Question).last().focus()
         for key, words in (("left", "two"), ("right", "two!"), ("left", "two"), ("right", "two!")):
             await pilot.press(key)
-            await until(pilot, lambda: shown(app)[2:3] == [words])
+            await until(pilot, lambda words=words: shown(app)[2:3] == [words])
             await pilot.pause()
             assert app.main.focused is app.main.query(Question).last(), (key, app.main.focused)
+
+
+async def test_walking_while_a_version_is_written_says_to_wait(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        first = await say(pilot, app, "hello", until)
+        scripted.engine.script, scripted.engine.pause_s = ["word "] * 1000, 0.01
+        first.focus()
+        await pilot.press("r")
+        await until(pilot, lambda: app.main.live and app.main.live.text)
+        await pilot.press("left")
+        await until(pilot, lambda: "still being written" in said(app))
+        assert "one version" not in said(app)
+        app.main.action_stop()
+        await until(pilot, lambda: not app.main.sending)
+
+
+async def test_a_long_title_never_hides_how_to_undo(app: ClawApp, scripted: Any, until: Until) -> None:
+    title = "卵 and a very long title " * 8
+    chat = scripted.new_chat(title=title)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await app.main.go_to(chat.id)
+        await app.main.run_action("export_chat")
+        await until(pilot, lambda: isinstance(app.screen, Export))
+        assert "“卵 and a very long title" in drawing.text(app)
+        assert "“卵 and a very long title" in str(app.screen.query("RadioButton").first().label)
+        await pilot.press("escape", "f8")
+        line = app.main.query_one(UndoLine)
+        await until(pilot, lambda: line.display and line.region.width)
+        drawn = str(line.render())
+        assert drawn.startswith("Deleted “卵 and") and drawn.endswith("…”   Ctrl+Z undoes")
+        assert cell_len(drawn) <= line.content_size.width
+
+
+async def test_the_status_of_an_incognito_chat_says_that_it_does_not_teach(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    scripted.learn.on()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "learning on" in str(app.main.status.render()))
+        await pilot.press("f12")
+        await until(pilot, lambda: app.main.incognito)
+        words = str(app.main.status.render())
+        assert "this chat does not teach" in words
+        assert "learning on" not in words and "corrections" not in words
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: "learning on" in str(app.main.status.render()))

@@ -65,14 +65,15 @@ class BranchActions(Screen[None]):
 
     async def action_walk(self, by: int) -> None:
         """Show the version before or after the one in focus, with what followed it."""
+        if self.sending:  # How many versions there are is known once it is written.
+            self.claw.say(_("A reply is still being written. Walk when it is there, or stop it with Esc."))
+            return
         shown = self.transcript.chosen_question() or self.transcript.chosen()
         if shown is None or not shown.message_id:
             return
         place = shown.versions.index(shown.message_id) + by if shown.message_id in shown.versions else 0
         if len(shown.versions) < 2:
             self.claw.say(_("There is one version only. r asks again; e says it otherwise."))
-        elif self.sending:
-            self.claw.say(_(ONE_AT_A_TIME))
         elif 0 <= place < len(shown.versions):
             await self._show_version(shown.versions[place])
 

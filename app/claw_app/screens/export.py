@@ -18,6 +18,7 @@ from textual.widgets import Input, RadioButton, RadioSet, Static
 from claw_local.language import N_, _, ngettext
 
 from ..styles import OVER
+from ..text import dressed
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 What = Literal["markdown", "json", "all"]
 _WHATS: tuple[tuple[What, str], ...] = (
-    ("markdown", N_("This chat, to read (Markdown)")),
-    ("json", N_("This chat with all its branches, to import again (JSON)")),
+    ("markdown", N_("“{title}”, to read (Markdown)")),
+    ("json", N_("The same with all branches, to import again (JSON)")),
     ("all", N_("All chats, to import again (JSON)")),
 )
+_TITLE_CELLS = 28
 
 
 class Choice(RadioButton):
@@ -55,6 +57,7 @@ class Export(ModalScreen["str | None"]):
     def __init__(self, assistant: Assistant, chat_id: int, title: str) -> None:
         super().__init__()
         self._assistant, self._chat_id = assistant, chat_id
+        self._title = Content(title or _("New chat")).truncate(_TITLE_CELLS, ellipsis=True)
         self._stem = file_name(title) or f"chat-{chat_id}"
         self._what: What = "markdown"
         self._replace: Path | None = None
@@ -65,7 +68,7 @@ class Export(ModalScreen["str | None"]):
             yield Static(Content.styled(_("Write to a file"), "bold"))
             with RadioSet(compact=True):
                 for what, words in _WHATS:
-                    yield Choice(_(words), value=what == self._what, name=what)
+                    yield Choice(dressed(words, title=self._title), value=what == self._what, name=what)
             yield Input(str(self._suggestion()), select_on_focus=False, id="export-path")
             yield Static("", id="export-problem")
             yield Static(_("Enter writes · Tab goes to the form · Esc cancels"), classes="dialog-keys")

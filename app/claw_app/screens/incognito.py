@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..app import ClawApp
     from ..talk import LiveReply
     from ..widgets.composer import Composer
+    from ..widgets.status_line import StatusLine
     from .chat_settings import Choices
 
 INCOGNITO = N_(
@@ -28,6 +29,7 @@ class IncognitoActions(Screen[None]):
 
     if TYPE_CHECKING:
         composer: Composer
+        status: StatusLine
         live: LiveReply | None
         pending: Choices | None
 
@@ -67,6 +69,7 @@ class IncognitoActions(Screen[None]):
         left, self.private = self.private, private
         self.set_class(private is not None, "-incognito")
         self.composer.border_title = _("incognito") if private is not None else ""
+        self.status.incognito = private is not None
         if left is not None:
             self.pending = None
             self.run_worker(self._let_go(left))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -29,6 +30,8 @@ class StatusLine(Static):
     model: reactive[str] = reactive(N_("starting …"))
     trouble: reactive[bool] = reactive(False)
     state: reactive[LearnStatus | None] = reactive(None)
+    incognito: reactive[bool] = reactive(False)
+    """Whether the open chat is one that nothing is learned from."""
 
     def __init__(self) -> None:
         super().__init__(id="status")
@@ -55,19 +58,26 @@ class StatusLine(Static):
         if run is not None and run.state == "running":
             phase = "" if level >= _RUN else f"{one_line(_(run.phase))} "
             parts.append((f"{phase}{bar(run.progress)} {run.progress:.0%}", "$accent"))
-        parts.append((switch_words(state, short=level >= _SWITCH), "$success" if _learns(state) else "$quiet"))
+        parts.extend(self._teaching(state, level))
+        parts.append((_("adapter {id}", id=state.adapter) if state.adapter else _("base model"), "$quiet"))
+        if state.hints and level < _HINTS:
+            parts.append((ngettext("{number} hint", "{number} hints", len(state.hints)), "$quiet"))
+        return parts
+
+    def _teaching(self, state: LearnStatus, level: int) -> Iterator[Part]:
+        """Whether what is said here is learned from, and how much is still to be learned."""
+        if self.incognito:
+            yield _("never teaches") if level >= _SWITCH else _("this chat does not teach"), "$quiet"
+            return
+        yield switch_words(state, short=level >= _SWITCH), "$success" if _learns(state) else "$quiet"
         if state.lessons:
             if level >= _LESSONS:
                 waiting = ngettext("{number} waiting", "{number} waiting", state.lessons)
             else:
                 waiting = ngettext("{number} correction waiting", "{number} corrections waiting", state.lessons)
-            parts.append((waiting, "$accent"))
+            yield waiting, "$accent"
         elif level < _NOTHING:
-            parts.append((_("no corrections waiting"), "$quiet"))
-        parts.append((_("adapter {id}", id=state.adapter) if state.adapter else _("base model"), "$quiet"))
-        if state.hints and level < _HINTS:
-            parts.append((ngettext("{number} hint", "{number} hints", len(state.hints)), "$quiet"))
-        return parts
+            yield _("no corrections waiting"), "$quiet"
 
 
 def switch_words(state: LearnStatus, *, short: bool = False) -> str:

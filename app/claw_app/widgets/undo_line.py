@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -24,6 +25,7 @@ class UndoLine(Static):
     def __init__(self) -> None:
         super().__init__(id="undo-line")
         self.display = False
+        self._title = Content()
         self._timer: Timer | None = None
 
     def tell(self, title: str) -> None:
@@ -32,12 +34,16 @@ class UndoLine(Static):
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(SHOWN_S, self._hide) if title else None
-        self.update(
-            Content.assemble(
-                dressed(N_("Deleted “{title}”"), title=Content(one_line(title))),
-                ("   " + _("Ctrl+Z undoes"), "bold $secondary"),
-            )
-        )
+        self._title = Content(one_line(title))
+        self.refresh()
+
+    def render(self) -> Content:
+        """What was deleted and how to undo it. In a narrow terminal the title is cut, never the rest."""
+        said, hint = N_("Deleted “{title}”"), "   " + _("Ctrl+Z undoes")
+        width = self.content_size.width or self.app.size.width
+        left = width - cell_len(hint) - dressed(said, title=Content()).cell_length
+        title = self._title.truncate(max(1, left), ellipsis=True)
+        return Content.assemble(dressed(said, title=title), (hint, "bold $secondary"))
 
     def _hide(self) -> None:
         self.display = False
