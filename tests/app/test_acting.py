@@ -71,11 +71,10 @@ async def test_walking_from_a_question_stays_on_the_question(app: ClawApp, scrip
         await app.main.go_to(first.chat_id)
         await until(pilot, lambda: shown(app)[2:3] == ["two!"])
         app.main.query(Question).last().focus()
-        for key, words in (("left", "two"), ("right", "two!"), ("left", "two"), ("right", "two!")):
+        for key, words in (("left", "two"), ("right", "two!"), ("left", "two")):
             await pilot.press(key)
             await until(pilot, lambda words=words: shown(app)[2:3] == [words])
-            await pilot.pause()
-            assert app.main.focused is app.main.query(Question).last(), (key, app.main.focused)
+            await until(pilot, lambda: app.main.focused is app.main.query(Question).last())
 
 
 async def test_walking_while_a_version_is_written_says_to_wait(app: ClawApp, scripted: Any, until: Until) -> None:
@@ -100,7 +99,7 @@ async def test_a_long_title_never_hides_how_to_undo(app: ClawApp, scripted: Any,
         await app.main.go_to(chat.id)
         await app.main.run_action("export_chat")
         await until(pilot, lambda: isinstance(app.screen, Export))
-        assert "“卵 and a very long title" in drawing.text(app)
+        await until(pilot, lambda: "“卵 and a very long title" in drawing.text(app))
         assert "“卵 and a very long title" in str(app.screen.query("RadioButton").first().label)
         await pilot.press("escape", "f8")
         line = app.main.query_one(UndoLine)
@@ -123,3 +122,25 @@ async def test_the_status_of_an_incognito_chat_says_that_it_does_not_teach(
         assert "learning on" not in words and "corrections" not in words
         await pilot.press("ctrl+n")
         await until(pilot, lambda: "learning on" in str(app.main.status.render()))
+
+
+async def test_ctrl_z_undoes_archiving_too_and_says_when_there_is_nothing_left(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    for title in ("eggs", "bread", "milk"):
+        scripted.new_chat(title=title)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, app.main.chats.titles)
+        await pilot.press("ctrl+o", "d")
+        await until(pilot, lambda: len(app.main.chats.titles()) == 2)
+        await pilot.press("a")
+        await until(pilot, lambda: [chat.title for chat in scripted.chats(archived=True)] == ["bread"])
+        line = app.main.query_one(UndoLine)
+        await until(pilot, lambda: not line.display)
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: [chat.title for chat in scripted.chats()] == ["bread", "eggs"])
+        await until(pilot, lambda: "Deleted “milk”" in str(line.render()) and line.display)
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: len(scripted.chats()) == 3 and not line.display)
+        await app.main.run_action("undo_delete")
+        await until(pilot, lambda: "Nothing to undo" in said(app))

@@ -102,7 +102,7 @@ class ChatScreen(
         super().__init__()
         self.chat_id = chat_id
         self.first_workspace = workspace
-        self.deleted = []
+        self.put_away = []
         self._visit = 0
         # Set once the first chat is shown; what is sent before that is shown at once and joins it.
         self._ready = asyncio.Event()
@@ -149,11 +149,11 @@ class ChatScreen(
             self.call_after_refresh(widget.show_end)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Ctrl+Z undoes what was typed, where something was; else it brings back the last deleted chat."""
+        """Ctrl+Z undoes what was typed, where something was; else it brings back the chat put away last."""
         if action == "undo_delete_key":
             if self.focused is self.composer:
-                return bool(self.deleted) and not self.typed
-            return bool(self.deleted) and not isinstance(self.focused, Input | TextArea)
+                return bool(self.put_away) and not self.typed
+            return bool(self.put_away) and not isinstance(self.focused, Input | TextArea)
         return super().check_action(action, parameters)
 
     def _start(self) -> None:

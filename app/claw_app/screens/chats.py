@@ -5,25 +5,22 @@ Part of the chat's screen. It must never know how chats are kept.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from textual import on
-from textual.screen import Screen
 
 from claw_local.language import N_, _
 
 from ..text import one_line
 from ..widgets.chat_list import ChatList, Filter, Sidebar
-from ..widgets.undo_line import UndoLine
 from .ask import AskLine
+from .undoing import UndoActions
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
 
     from ..app import ClawApp
-    from ..talk import LiveReply
     from ..widgets.composer import Composer
     from .chat_settings import Choices
 
@@ -39,7 +36,7 @@ _WHAT = {
 """What can be done with a chat, as it stands in these sentences."""
 
 
-class ChatActions(Screen[None]):
+class ChatActions(UndoActions):
     """The actions on the open chat, or on the one under the cursor of the list."""
 
     if TYPE_CHECKING:
@@ -47,7 +44,6 @@ class ChatActions(Screen[None]):
         sidebar: Sidebar
         composer: Composer
         chat_id: int | None
-        live: LiveReply | None
 
         @property
         def claw(self) -> ClawApp: ...
@@ -55,10 +51,7 @@ class ChatActions(Screen[None]):
         def incognito(self) -> bool: ...
         async def go_to(self, chat_id: int | None, message_id: int | None = None) -> None: ...
         async def refresh_chats(self) -> None: ...
-        async def refresh_status(self) -> None: ...
 
-    deleted: list[tuple[int, str]]
-    """Chats deleted since the app was opened, with their titles; the last one comes back first."""
     pending: Choices | None = None
     """What was chosen for the new chat, until it begins."""
 
@@ -173,17 +166,6 @@ class ChatActions(Screen[None]):
             await self.claw.quick(home.rename_chat, chat_id, one_line(title))
             await self.refresh_chats()
 
-    async def _archive(self, chat_id: int) -> None:
-        home = await self.claw.home()
-        title = self.chats.title_of(chat_id)
-        if self.chats.is_archived(chat_id):
-            await self.claw.quick(home.history.unarchive, chat_id)
-            self.claw.say(_("“{title}” is back in the list.", title=title))
-        else:
-            await self.claw.quick(home.history.archive, chat_id)
-            self.claw.say(_("“{title}” is archived: at the end of the list, and still found by search.", title=title))
-        await self.refresh_chats()
-
     async def _duplicate(self, chat_id: int) -> None:
         home = await self.claw.home()
         copy = await self.claw.quick(home.history.duplicate, chat_id)
@@ -199,60 +181,6 @@ class ChatActions(Screen[None]):
         path = await self.app.push_screen_wait(Export(home, chat_id, title))
         if path is not None:
             self.claw.say(str(path), title=_("Written"), timeout=8)
-
-    # Deleting
-
-    async def _delete(self, chat_id: int) -> None:
-        home = await self.claw.home()
-        title = self.chats.title_of(chat_id)
-        while self.live is not None and self.live.chat_id == chat_id and not self.incognito:
-            self.live.cancel()
-            await asyncio.sleep(0.05)
-        try:
-            await self.claw.background.quick(home.history.delete, chat_id)
-        except Exception as error:
-            self.claw.fail(error)
-            return
-        self.deleted.append((chat_id, title))
-        self.query_one(UndoLine).tell(title)
-        if chat_id == self.chat_id and not self.incognito:
-            await self.go_to(None)
-        else:
-            await self.refresh_chats()
-        await self.refresh_status()
-
-    async def action_undo_delete(self) -> None:
-        """Bring back the chat deleted last."""
-        if not self.deleted:
-            self.claw.say(_("No chat was deleted since you opened the app."))
-            return
-        home = await self.claw.home()
-        chat_id, title = self.deleted.pop()
-        try:
-            await self.claw.background.quick(home.history.undelete, chat_id)
-        except Exception as error:
-            self.claw.fail(error)
-            return
-        self.query_one(UndoLine).tell(self.deleted[-1][1] if self.deleted else "")
-        await self.go_to(chat_id)
-        await self.refresh_status()
-        self.claw.say(_("“{title}” is back.", title=title))
-
-    async def action_undo_delete_key(self) -> None:
-        """Ctrl+Z, where it does not undo what was typed: see `check_action` of the screen."""
-        await self.action_undo_delete()
-
-    @on(UndoLine.Pressed)
-    async def _undo_pressed(self) -> None:
-        await self.action_undo_delete()
-
-    async def purge_deleted(self) -> None:
-        """The person leaves: what they deleted is removed for good."""
-        home = self.claw.opened
-        gone, self.deleted = self.deleted, []
-        if home is not None:
-            for chat_id, __ in gone:
-                await self.claw.quick(_purge, home, chat_id)
 
     # Settings
 
@@ -292,9 +220,3 @@ class ChatActions(Screen[None]):
             return
         await self.refresh_chats()
         self.claw.say(_("Kept; it holds from your next message on."))
-
-
-def _purge(assistant: Assistant, chat_id: int) -> None:
-    """Remove a chat for good, unless it was brought back in another window."""
-    if assistant.chat(chat_id).deleted_at:
-        assistant.history.delete_for_good(chat_id)

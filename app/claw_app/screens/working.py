@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..app import ClawApp
     from ..widgets.transcript import Transcript
     from .chat_settings import Choices
+    from .undoing import PutAway
 
 
 class WorkActions(Screen[None]):
@@ -35,7 +36,7 @@ class WorkActions(Screen[None]):
         chat_id: int | None
         pending: Choices | None
         live: LiveReply | None
-        deleted: list[tuple[int, str]]
+        put_away: list[PutAway]
         _live_bubble: Bubble | None
 
         @property
@@ -50,8 +51,8 @@ class WorkActions(Screen[None]):
 
     _tool_stop: threading.Event | None = None
     """Stops the tool that is at work, or what comes after it."""
-    _deleted_when_written = -1
-    """How many chats had been deleted when a tool last wrote a file; -1 before."""
+    _away_when_written = -1
+    """How many chats had been put away when a tool last wrote a file; -1 before."""
 
     async def carry_on(self, assistant: Assistant, live: LiveReply) -> None:
         """Carry out what a reply calls, and show the reply after that, until one calls nothing."""
@@ -99,7 +100,7 @@ class WorkActions(Screen[None]):
                 await self.transcript.note(self.claw.sentence(error), error=True)
                 return None
             if used.record.after_sha256:
-                self._deleted_when_written = len(self.deleted)
+                self._away_when_written = len(self.put_away)
             if line.is_attached:
                 line.finish(used.text, used.record.state, used.message_id)
             result_id = used.message_id
@@ -186,8 +187,8 @@ class WorkActions(Screen[None]):
             self.claw.say(_("Tools may look into {root}; writing and running ask you first.", root=root), timeout=8)
 
     async def action_undo_last(self) -> None:
-        """Take back what was done last: a deleted chat, or a file that a tool wrote."""
-        if self.deleted and len(self.deleted) > max(0, self._deleted_when_written):
+        """Take back what was done last: a chat put away, or a file that a tool wrote."""
+        if self.put_away and len(self.put_away) > max(0, self._away_when_written):
             await self.run_action("undo_delete")
             return
         if self.chat_id is None:
