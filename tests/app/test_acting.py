@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from claw_app.app import ClawApp
 from claw_app.screens.export import Export
-from claw_app.widgets.bubbles import Question
+from claw_app.widgets.bubbles import Bubble, Question
 from claw_app.widgets.undo_line import UndoLine
 from tests.app import drawing
 from tests.app.driving import Until, said, say, shown
@@ -71,10 +71,19 @@ async def test_walking_from_a_question_stays_on_the_question(app: ClawApp, scrip
         await app.main.go_to(first.chat_id)
         await until(pilot, lambda: shown(app)[2:3] == ["two!"])
         app.main.query(Question).last().focus()
+        await pilot.pause()
+        had: list[object] = []
+
+        def note(widget: object) -> None:
+            had.append(widget)
+
+        app.main.watch(app.main, "focused", note, init=False)
         for key, words in (("left", "two"), ("right", "two!"), ("left", "two")):
             await pilot.press(key)
             await until(pilot, lambda words=words: shown(app)[2:3] == [words])
             await until(pilot, lambda: app.main.focused is app.main.query(Question).last())
+        # Not even for a moment is it on the reply above, where the next key would go.
+        assert had and not any(isinstance(widget, Bubble) for widget in had), had
 
 
 async def test_walking_while_a_version_is_written_says_to_wait(app: ClawApp, scripted: Any, until: Until) -> None:

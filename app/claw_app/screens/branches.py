@@ -57,7 +57,7 @@ class BranchActions(Screen[None]):
             return
         branch = await self.claw.quick(Branch, await self.claw.assistant(), chat_id)
         if branch is not None and chat_id == self.chat_id:
-            await self.transcript.renew(branch)
+            await self.transcript.renew(branch, focus=focus)
             if focus is not None:
                 await self.transcript.reveal(focus, focus=True)
 

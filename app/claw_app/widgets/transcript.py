@@ -7,7 +7,7 @@ takes away the far one, and what the person is reading stays where it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from textual.geometry import Size
 
     from ..app import ClawApp
-    from ..branch import Branch
+    from ..branch import Branch, Shown
 
 T = TypeVar("T")
 PAGE = 10
@@ -67,18 +67,15 @@ class Transcript(Walked, can_focus=False):
 
     # What is shown
 
-    async def show(self, branch: Branch, *, at: int | None = None) -> None:
-        """Show a chat from its end, or around a message."""
+    async def show(self, branch: Branch, *, at: int | None = None, focus: int | None = None) -> None:
+        """Show a chat from its end, or around a message; `focus`: the message that gets the focus, if it is drawn."""
         self._branch = branch
         place = branch.place(at) if at is not None else None
         stop = len(branch) if place is None else min(len(branch), place + PAGE)
         page = await self._quick(branch.load, stop - FIRST if place is None else place - PAGE, stop) or []
         if branch is not self._branch:
             return
-        with self.app.batch_update():
-            await self._list.remove_children()
-            await self._list.mount_all([drawn_message(shown) for shown in page])
-            self._count()
+        await self._replace(list(self._list.children), page, focus)
         if place is None:
             self.anchor()
         else:
@@ -99,12 +96,12 @@ class Transcript(Walked, can_focus=False):
             await self._list.mount(welcome)
         welcome.tell(first=first, learning=learning, home=home)
 
-    async def renew(self, branch: Branch) -> None:
+    async def renew(self, branch: Branch, *, focus: int | None = None) -> None:
         """The chat is on another branch now, or its marks have changed: draw only what is different."""
         there = [widget for widget in self._messages() if widget.message_id]
         start = branch.place(there[0].message_id) if there else None
         if start is None:
-            await self.show(branch)
+            await self.show(branch, focus=focus)
             return
         page = await self._quick(branch.load, start, start + max(len(there), FIRST)) or []
         self._branch = branch
@@ -112,12 +109,23 @@ class Transcript(Walked, can_focus=False):
         while same < min(len(there), len(page)) and there[same].message_id == page[same].message.id:
             tell(there[same], page[same])
             same += 1
+        after = there[same - 1] if same else None
+        gone = self._list.children[self._list.children.index(after) + 1 :] if after else self._list.children
+        await self._replace(list(gone) if same < len(there) or same < len(page) else [], page[same:], focus)
+
+    async def _replace(self, gone: Sequence[Widget], page: Sequence[Shown], focus: int | None) -> None:
+        """Draw messages in the place of others."""
+        drawn = [drawn_message(shown) for shown in page]
+        chosen = next((widget for widget in drawn if widget.message_id == focus), None)
         with self.app.batch_update():
-            after = there[same - 1] if same else None
-            gone = self._list.children[self._list.children.index(after) + 1 :] if after else self._list.children
-            if same < len(there) or same < len(page):
-                await self._list.remove_children(list(gone))
-            await self._list.mount_all([drawn_message(shown) for shown in page[same:]])
+            if chosen is not None:
+                # First of all: the focus of what goes would fall to a neighbour, and take the next key there.
+                await self._list.mount_all(drawn)
+                self.screen.set_focus(chosen, scroll_visible=False)
+                await self._list.remove_children(gone)
+            else:
+                await self._list.remove_children(gone)
+                await self._list.mount_all(drawn)
             self._count()
 
     async def cut(self, widget: Question | Bubble) -> None:
@@ -154,7 +162,9 @@ class Transcript(Walked, can_focus=False):
             widget.set_class(widget is found and not focus, "-found")
         if found is None:
             return False
-        if focus:
+        if focus and found.has_focus:
+            self.call_after_refresh(found.show_end if isinstance(found, Bubble) else found.scroll_visible)
+        elif focus:
             found.focus()
         else:
             self.anchor(False)
