@@ -95,3 +95,74 @@ def test_it_leaves_if_the_program_that_started_it_was_gone_before_it_could_look(
     store.runs.bury()
     run = store.runs.get(run_id)
     assert (run.state, run.failures) == ("paused", ())
+
+
+IN_AN_IMPORT = """
+import argparse, os, signal, sys, time
+from pathlib import Path
+from claw_trainer import __main__ as trainer, leaving
+leaving.PATIENCE_S = 30.0
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("claw_trainer.run", "colorsys"):
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(0.2)
+            except BaseException as error:
+                raise ImportError("taken for another error") from error
+            if name == "claw_trainer.run":
+                raise ValueError("Error building model validator")
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def python(store: Store, home: Paths, script: str) -> tuple[int, str]:
+    search = os.pathsep.join(name for name in sys.path if name)
+    environment = {**os.environ, HOME_VARIABLE: str(home.data), "PYTHONPATH": search}
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_AN_IMPORT + script], env=environment, timeout=60, check=False, capture_output=True
+    )
+    return ended.returncode, ended.stdout.decode() + ended.stderr.decode()
+
+
+def begun(store: Store) -> int:
+    run_id = store.runs.begin()
+    store.runs.set_checkpoint(run_id, "start", 0, 8)
+    return run_id
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
+def test_what_goes_wrong_while_it_is_asked_to_leave_counts_as_left(store: Store, home: Paths) -> None:
+    run_id = begun(store)
+    options = f"argparse.Namespace(run={run_id}, request=Path('none'), judge=False)"
+    assert python(store, home, f"sys.exit(trainer._run({options}))") == (LEFT, "")
+    run = store.runs.get(run_id)
+    assert (run.state, run.failures) == ("paused", ())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
+def test_in_an_import_leaving_waits_and_comes_right_after_it(store: Store, home: Paths) -> None:
+    script = f"""
+from claw_local.paths import locate
+from claw_local.store import Store
+with leaving.Leaving(Store(locate()), {begun(store)}, "{os.getpid()}"):
+    try:
+        import colorsys
+        print("imported", flush=True)
+        for _ in range(1000):
+            time.sleep(0.01)
+        print("not left")
+    except leaving.Left:
+        print("left")
+"""
+    assert python(store, home, script) == (0, "imported\nleft\n")
+
+
+def test_an_unexpected_error_is_said_in_one_line(store: Store) -> None:
+    run = after(store, ValueError("\n  first   line\nsecond line"), "start", 0)
+    assert "(ValueError: first line). Its log has" in run.detail
+    run = after(store, ValueError("long " * 200), "start", 0)
+    assert len(run.detail) < 280 and "…)" in run.detail
+    assert run.failures[0].words == run.detail
