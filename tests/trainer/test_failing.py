@@ -46,7 +46,7 @@ def full() -> list[Exception]:
 def test_a_full_disk_is_known_wherever_it_is_met_and_the_run_goes_on_later(store: Store, number: int) -> None:
     run = after(store, full()[number], "start", 0)
     assert (run.state, run.failures[0].kind, run.where) == ("paused", "DiskFull", "the beginning")
-    assert "goes on from the beginning" in run.detail
+    assert run.detail.endswith("It begins anew at the next run.")
 
 
 def test_what_would_go_wrong_again_ends_the_run_and_anything_else_lets_it_go_on(store: Store) -> None:
@@ -66,6 +66,9 @@ def test_nothing_to_learn_is_no_failure(store: Store) -> None:
 
 
 def test_left_or_stopped_as_it_was_asked(store: Store) -> None:
+    early = begun(store)
+    assert _left(store, early) == 4
+    assert store.runs.get(early).detail == "It was left, and begins anew at the next run."
     first = store.runs.begin()
     store.runs.set_checkpoint(first, "gate", 8, 8)
     assert _left(store, first) == 4

@@ -118,7 +118,8 @@ def _left(store: Store, run_id: int) -> int:
     if run.asked == "stop" or not run.checkpoint:
         store.runs.finish(run_id, "stopped", result={}, detail=_("The learning run was stopped."))
         return STOPPED
-    store.runs.pause(run_id, _("It was left, and goes on from {place}.", place=run.where))
+    anew = _("It was left, and begins anew at the next run.")
+    store.runs.pause(run_id, anew if run.begins_anew else _("It was left, and goes on from {place}.", place=run.where))
     return LEFT
 
 
@@ -137,7 +138,9 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
         store.runs.note_failure(run_id, kind, words)
     has_more = run.checkpoint.get("phase", "start") != "start"
     if (full and run.checkpoint) or (has_more and not isinstance(error, LearnError)):
-        store.runs.pause(run_id, words + " " + _("It goes on from {place}.", place=run.where))
+        anew = _("It begins anew at the next run.")
+        goes_on = anew if run.begins_anew else _("It goes on from {place}.", place=run.where)
+        store.runs.pause(run_id, f"{words} {goes_on}")
     else:
         store.runs.finish(run_id, "failed", result={}, detail=words)
     return FAILED
