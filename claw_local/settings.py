@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as EnvironmentProblem
 
-from . import hours
+from . import hours, invalid
 from .errors import SettingsError
 from .paths import Paths
 
@@ -30,7 +30,7 @@ def without_login(url: str) -> str:
 
 def reason(error: ValidationError) -> str:
     """What is wrong first, in words."""
-    return error.errors()[0]["msg"].removeprefix("Value error, ")
+    return invalid.said(error.errors()[0])
 
 
 class Section(BaseModel):

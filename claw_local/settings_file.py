@@ -13,11 +13,13 @@ import itertools
 import os
 import tomllib
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from . import invalid
 from . import settings as settings_module
 from .errors import SettingsError, UsageError
 from .files import write_whole
@@ -123,8 +125,7 @@ def check_text(paths: Paths, text: str) -> None:
             first = error.errors()[0]
             key = ".".join([section, *map(str, first["loc"])])
             hint = _closest(key, names()) if first["type"] == "extra_forbidden" else ""
-            said = "there is no such setting" if first["type"] == "extra_forbidden" else settings_module.reason(error)
-            raise SettingsError(f"The setting {key} is not valid: {said}.{hint}") from error
+            raise SettingsError(f"The setting {key} is not valid: {settings_module.reason(error)}.{hint}") from error
 
 
 def write_text(paths: Paths, text: str) -> None:
@@ -251,8 +252,9 @@ def _known(key: str) -> str:
 
 def _closest(word: str, known: list[str]) -> str:
     found = difflib.get_close_matches(word, known, n=3, cutoff=0.75)
-    last = word.rpartition(".")[2]
-    found += [name for name in known if name.rpartition(".")[2] == last and name not in found]
+    last, lasts = word.rpartition(".")[2], [name.rpartition(".")[2] for name in known]
+    for near in dict.fromkeys([last, *difflib.get_close_matches(last, lasts, n=3, cutoff=0.8)]):
+        found += [name for name, end in zip(known, lasts, strict=True) if end == near and name not in found]
     return f" Did you mean {' or '.join(found[:3])}?" if found else ""
 
 
@@ -265,20 +267,21 @@ def _checked(section: str, name: str, value: Any, others: dict[str, Any]) -> Any
             tried.append(tomllib.loads(f"value = {value}")["value"])
         except (ValueError, RecursionError):
             pass
-    said = ""
+    problem: Mapping[str, Any] | None = None
     for candidate in tried:
         try:
             made = model.model_validate({**others, name: candidate})
             return getattr(made, name)
         except ValidationError as error:
-            own = [problem for problem in error.errors() if not problem["loc"] or problem["loc"][0] == name]
+            own = [one for one in error.errors() if not one["loc"] or one["loc"][0] == name]
             if not own:  # Only other keys are wrong: they were so before, and `config list` says it.
                 return getattr(model.model_validate({name: candidate}), name)
-            said = said or own[0]["msg"].removeprefix("Value error, ")
-    allowed = _allowed(f"{section}.{name}")
-    raise UsageError(
-        f"{section}.{name} cannot be {_told(value)}: {said}." + (f" It takes {allowed}." if allowed else "")
-    )
+            problem = problem or own[0]
+    assert problem is not None
+    allowed, words = _allowed(f"{section}.{name}"), invalid.own_words(problem)
+    said = f"it takes {allowed}" if allowed and not words else invalid.said(problem)
+    takes = f" It takes {allowed}." if allowed and words else ""
+    raise UsageError(f"{section}.{name} cannot be {_told(value)}: {said}.{takes}")
 
 
 def _told(value: Any) -> str:

@@ -43,10 +43,12 @@ def test_a_number_as_text_stays_text_where_text_is_wanted(home: Paths) -> None:
     ("key", "value", "word"),
     [
         ("sampling.temperature", "hot", "a number from 0 to 5"),
-        ("sampling.temperature", "9", "less than or equal to 5"),
+        ("sampling.temperature", "9", "cannot be '9': it takes a number from 0 to 5.$"),
         ("learning.method", "magic", "one of combined, opd"),
         ("memory.enabled", "perhaps", "true or false"),
         ("model.context", "4.5", "a whole number from 512"),
+        ("model.context", "abc", "^model.context cannot be 'abc': it takes a whole number from 512.$"),
+        ("model.temprature", "1", "Did you mean sampling.temperature"),
         ("sampling.temprature", "1", "Did you mean sampling.temperature"),
         ("temperature", "1", "Did you mean sampling.temperature"),
         ("sampling", "1", "sampling.top_p"),

@@ -41,13 +41,15 @@ def feedback(
         signal = assistant.feedback(message, cast(Literal["good", "bad"] | None, verdict), hint=hint, edit=text)
         teaches = assistant.store.messages.get(message).learn
         say_made_room(hints, assistant.hints.list())
+        kept = assistant.hints.list(active_only=False)
     if json_output:
         print_json(signal)
     else:
         if text:
             typer.echo("Your text is kept as the answer it should have been.")
-        typer.echo(
-            f"Noted: message {message} scores {signal.score:+d}." + (f" Hint: {signal.hint}" if signal.hint else "")
-        )
+        everywhere = any(one.message_id == message and one.text == signal.hint and one.scope != "turn" for one in kept)
+        holds = "for every chat" if everywhere else "for this answer alone"
+        told = f" Hint, {holds}: {signal.hint}" if signal.hint else ""
+        typer.echo(f"Noted: message {message} scores {signal.score:+d}.{told}")
         if not teaches:
             typer.echo("It was written while learning was off, so it will not teach.", err=True)

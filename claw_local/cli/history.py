@@ -52,6 +52,8 @@ def show_all(
 
     with Assistant.open() as assistant:
         chats = assistant.chats(limit=limit, archived=archived)
+        asks = not archived and not json_output and sys.stdout is not None and sys.stdout.isatty()
+        away = len(assistant.chats(limit=MOST_LISTED, archived=True)) if asks else 0
     if json_output:
         print_json({"chats": chats})
     elif not chats:
@@ -59,6 +61,8 @@ def show_all(
     else:
         for chat in chats:
             typer.echo(f"{chat.id:>5}  {chat.updated_at[:16].replace('T', ' ')}  {short(chat.title or 'untitled')}")
+    if away:
+        typer.echo(f"{away} archived: claw-local history list --archived")
 
 
 @app.command()

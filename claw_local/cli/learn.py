@@ -113,7 +113,8 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
             result = _run(assistant, quiet=json_output)
         except KeyboardInterrupt:
             if (left := assistant.learn.paused().run) is not None:
-                typer.echo(f"Paused. `claw-local learn now` goes on from {left.where}.", err=True)
+                goes_on = "begins it anew" if left.begins_anew else f"goes on from {left.where}"
+                typer.echo(f"Paused. `claw-local learn now` {goes_on}.", err=True)
             raise
     if json_output:
         print_json(plain(result))
@@ -219,14 +220,17 @@ def _say_what_was_left(assistant: Any) -> None:
     for words in paused.dropped:
         typer.echo(words, err=True)
     if paused.run is not None:
-        typer.echo(f"Run {paused.run.id} goes on from {paused.run.where}.", err=True)
+        goes_on = "begins anew" if paused.run.begins_anew else f"goes on from {paused.run.where}"
+        typer.echo(f"Run {paused.run.id} {goes_on}.", err=True)
 
 
 def _what_becomes_of(run: Run) -> str:
     """Of the run that was going on, or paused, when learning was turned off."""
-    later = "`claw-local learn on`, then `claw-local learn now`, goes on with it"
+    commands = "`claw-local learn on`, then `claw-local learn now`,"
+    later = f"{commands} goes on with it"
     if run.state == "paused":
-        return f"Run {run.id} stays paused: {later}, from {run.where or 'its beginning'}."
+        goes_on = f"{commands} begins it anew" if run.begins_anew else f"{later}, from {run.where}"
+        return f"Run {run.id} stays paused: {goes_on}."
     if run.checkpoint:
         return f"Run {run.id}, which is going on, leaves now and keeps what it has reached: {later}."
     return f"Run {run.id}, which is going on, stops: it has reached nothing yet that could be kept. The lessons stay."

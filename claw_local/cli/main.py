@@ -56,7 +56,12 @@ class Commands(TyperGroup):
             raise
         except Exception as error:
             # What the parser has to say about wrong use is its own to print.
-            if ctx.params.get("debug") or hasattr(error, "show"):
+            if hasattr(error, "show"):
+                from .wrong_use import say_plainly
+
+                say_plainly(error)
+                raise
+            if ctx.params.get("debug"):
                 raise
             if isinstance(error, RuntimeError) and "home directory" in str(error):
                 typer.echo("A path begins with a ~ and a name that nobody here has. Write the folder out.", err=True)

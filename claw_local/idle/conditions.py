@@ -31,7 +31,7 @@ class Facts:
         enabled: whether learning is on.
         held: "" or until when it is held, in words ("until you resume it").
         lessons: new ones since the last run that came to its end.
-        going_on: "" or where a run that was left goes on, in words.
+        going_on: "" or that a run that was left goes on, and where, in words.
         wish: "" or why learning waits for the person, in a sentence.
         lacking: "" or what it lacks to learn at all, in a sentence.
         other_run: whether a run is going on that is not ours.
@@ -125,7 +125,7 @@ def _alone(facts: Facts) -> Condition:
 
 def _lessons(settings: IdleSettings, facts: Facts) -> Condition:
     if facts.going_on:
-        return Condition("lessons", True, _("a run that was left goes on from {place}", place=facts.going_on))
+        return Condition("lessons", True, facts.going_on)
     if facts.lessons >= settings.min_lessons:
         return Condition("lessons", True, ngettext("{number} new lesson", "{number} new lessons", facts.lessons))
     words = ngettext(

@@ -43,11 +43,15 @@ def error_of(run: Run, log: Path, *, failed: bool) -> LearnError:
     if run.state == "stopped":
         return LearnError(_("The learning run was stopped.") + " " + _(STAYS))
     if run.state == "paused" and not failed:
+        if run.begins_anew:
+            return LearningPaused(_("Learning is paused. `claw-local learn now` begins it anew."))
         return LearningPaused(_("Learning is paused. `claw-local learn now` goes on from {place}.", place=run.where))
     if failed and run.failures[-1].kind in WITHOUT_A_WORD:
         said = _("The learning run ended early: {why}.", why=run.failures[-1].words) + " " + _(STAYS)
         if run.state == "paused":
-            said += " " + _("`claw-local learn now` goes on from {place}.", place=run.where)
+            anew = _("`claw-local learn now` begins it anew.")
+            said += " "
+            said += anew if run.begins_anew else _("`claw-local learn now` goes on from {place}.", place=run.where)
         return LearnError(said + " " + _("Its log is {log}.", log=log))
     if run.detail:
         return LearnError(run.detail)

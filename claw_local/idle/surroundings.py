@@ -18,6 +18,7 @@ from .work import LearningJob
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
+    from ..store import Run
 
 REST_S = 3600.0
 """How long nothing is begun after a run that failed or was stopped."""
@@ -44,7 +45,7 @@ class Surroundings:
             enabled=self.assistant.learn.enabled,
             held=until_in_words(records.held(store, wall), wall),
             lessons=new_lessons(self.assistant),
-            going_on=(paused[0].where or _("its beginning")) if paused else "",
+            going_on=_goes_on(paused[0]) if paused else "",
             wish=waits_for_person(store) or "",
             lacking=self._lacking(),
             other_run=not running and store.runs.running() is not None,
@@ -125,6 +126,12 @@ def new_lessons(assistant: Assistant) -> int:
     signal, message = records.tried(assistant.store)
     samples = assistant.store.samples
     return samples.count_waiting(after_signal=signal) + samples.count_unjudged(after_message=message)
+
+
+def _goes_on(run: Run) -> str:
+    if run.begins_anew:
+        return _("a run that was left begins anew")
+    return _("a run that was left goes on from {place}", place=run.where)
 
 
 def until_in_words(held: records.Held | None, wall: datetime) -> str:

@@ -295,6 +295,11 @@ class Run:
     seen_at: str = ""
 
     @property
+    def begins_anew(self) -> bool:
+        """Whether going on with it is to begin anew: it was left before anything was trained."""
+        return not self.checkpoint or self.checkpoint["phase"] == "start"
+
+    @property
     def where(self) -> str:
         """Where it can go on, in words, such as "step 3 of 8"; "" if nowhere."""
         if not self.checkpoint:

@@ -98,13 +98,15 @@ class Runs:
                 self.finish(run_id, "stopped", result={}, detail="The learning run was stopped.")
                 return True
             if run.asked:
-                self.pause(run_id, f"It was left, and goes on from {run.where}.")
+                goes_on = "begins anew at the next run" if run.begins_anew else f"goes on from {run.where}"
+                self.pause(run_id, f"It was left, and {goes_on}.")
                 return True
             if kind:
                 self.note_failure(run_id, kind, words)
             sentence = f"{words[:1].upper()}{words[1:]}."
             if run.checkpoint:
-                self.pause(run_id, f"{sentence} It goes on from {run.where}.")
+                goes_on = "begins anew at the next run" if run.begins_anew else f"goes on from {run.where}"
+                self.pause(run_id, f"{sentence} It {goes_on}.")
             else:
                 self.finish(run_id, "failed", result={}, detail=sentence)
         return True

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from ..engine.base import Sampling
 from ..errors import UsageError
+from ..invalid import said
 from ..language import _
 from ..settings import SamplingSettings
 
@@ -41,7 +42,7 @@ def checked(changes: Mapping[str, Any]) -> dict[str, Any]:
         found.update({name: getattr(SamplingSettings(**plain), name) for name in plain})
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"The sampling setting {first['loc'][0]} is not valid: {first['msg']}.") from error
+        raise UsageError(f"The sampling setting {first['loc'][0]} is not valid: {said(first)}.") from error
     if "seed" in found:
         seed = found["seed"]
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= LARGEST_SEED:

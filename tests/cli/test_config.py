@@ -180,3 +180,29 @@ def test_a_theme_that_does_not_exist_is_refused_and_one_of_your_own_taken(
         assert load(home).app.theme == name
     assert run(["config", "set", "app.theme", ""]) == 0
     assert load(home).app.theme == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ask", "hi", "--temperature", "hot"], "'--temperature': it takes a number from 0 to 5, not 'hot'."),
+        (["ask", "hi", "--top-k", "1.5"], "'--top-k': it takes a whole number from 0, not '1.5'."),
+        (["ask", "hi", "--temperature", "9"], "'--temperature': it takes a number from 0 to 5, not '9'."),
+        (["history", "export", "--all", "--format", "pdf"], "'--format': it takes md or json, not 'pdf'."),
+        (["history", "archive", "1", "two"], "it takes a whole number, not 'two'."),
+    ],
+)
+def test_what_an_option_cannot_be_is_said_in_one_plain_sentence(
+    home: Paths, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run(arguments) == 2
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert words in said
+    assert "Input should" not in said and "Value error" not in said
+
+
+def test_a_file_s_wrong_value_is_said_in_plain_words(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    home.make()
+    home.settings.write_text("[model]\ncontext = 3\n")
+    assert run(["config", "list"]) == 1
+    assert "The setting model.context is not valid: it takes a number from 512. Mend it" in capsys.readouterr().err

@@ -254,3 +254,34 @@ def test_turning_learning_off_says_what_becomes_of_a_run(home: Paths, capsys: py
     store.close()
     assert run(["learn", "off", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"enabled": False, "run": None}
+
+
+@pytest.mark.parametrize(
+    ("hint", "where"),
+    [("At most two sentences, please.", "for every chat"), ("No, I meant Canberra.", "for this answer alone")],
+)
+def test_feedback_says_in_which_chats_its_hint_holds(
+    home: Paths, capsys: pytest.CaptureFixture[str], hint: str, where: str
+) -> None:
+    reply = answered(home)
+    with Assistant.open() as assistant:
+        assistant.learn.on()
+    assert run(["feedback", str(reply), "bad", "--hint", hint]) == 0
+    assert f"scores -1. Hint, {where}: {hint}" in capsys.readouterr().out
+
+
+def test_the_list_of_chats_says_on_a_terminal_how_many_are_archived(
+    home: Paths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered(home)
+    last = "1 archived: claw-local history list --archived\n"
+    assert run(["history", "archive", "1"]) == 0
+    assert run(["history", "list"]) == 0
+    assert last not in capsys.readouterr().out, "no terminal"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run(["history"]) == 0
+    assert capsys.readouterr().out.endswith(last)
+    assert run(["history", "list", "--archived"]) == 0
+    assert last not in capsys.readouterr().out
+    assert run(["history", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"chats": []}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
 from claw_local.errors import LearnError
+from claw_local.idle.ending import error_of
 from claw_local.paths import Paths
 from claw_local.store import Store
 
@@ -48,6 +50,21 @@ def test_a_run_that_died_is_paused_where_it_can_go_on_and_failed_where_not(store
     assert (failure.kind, failure.phase, failure.step) == ("died", "practising", 2)
     store.runs.bury()
     assert len(store.runs.get(second).failures) == 1
+
+
+@pytest.mark.parametrize(("asked", "begins"), [("leave", "It was left, and"), ("", "Its process ended")])
+def test_a_run_left_before_anything_was_trained_begins_anew(store: Store, asked: str, begins: str) -> None:
+    run_id = store.runs.begin()
+    store.runs.set_checkpoint(run_id, "start", 0, 8)
+    if asked == "leave":
+        store.runs.ask(run_id, "leave")
+    assert store.runs.died(run_id, "died", "its process ended")
+    run = store.runs.get(run_id)
+    assert (run.state, run.begins_anew) == ("paused", True)
+    assert run.detail.startswith(begins) and run.detail.endswith("begins anew at the next run.")
+    assert "from the beginning" not in run.detail and "from the beginning" not in str(
+        error_of(run, Path(), failed=False)
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="starts of the machine have a number on Linux")

@@ -46,7 +46,7 @@ def full() -> list[Exception]:
 def test_a_full_disk_is_known_wherever_it_is_met_and_the_run_goes_on_later(store: Store, number: int) -> None:
     run = after(store, full()[number], "start", 0)
     assert (run.state, run.failures[0].kind, run.where) == ("paused", "DiskFull", "the beginning")
-    assert "goes on from the beginning" in run.detail
+    assert run.detail.endswith("It begins anew at the next run.")
 
 
 def test_what_would_go_wrong_again_ends_the_run_and_anything_else_lets_it_go_on(store: Store) -> None:
@@ -66,6 +66,9 @@ def test_nothing_to_learn_is_no_failure(store: Store) -> None:
 
 
 def test_left_or_stopped_as_it_was_asked(store: Store) -> None:
+    early = begun(store)
+    assert _left(store, early) == 4
+    assert store.runs.get(early).detail == "It was left, and begins anew at the next run."
     first = store.runs.begin()
     store.runs.set_checkpoint(first, "gate", 8, 8)
     assert _left(store, first) == 4
@@ -95,3 +98,74 @@ def test_it_leaves_if_the_program_that_started_it_was_gone_before_it_could_look(
     store.runs.bury()
     run = store.runs.get(run_id)
     assert (run.state, run.failures) == ("paused", ())
+
+
+IN_AN_IMPORT = """
+import argparse, os, signal, sys, time
+from pathlib import Path
+from claw_trainer import __main__ as trainer, leaving
+leaving.PATIENCE_S = 30.0
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("claw_trainer.run", "colorsys"):
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(0.2)
+            except BaseException as error:
+                raise ImportError("taken for another error") from error
+            if name == "claw_trainer.run":
+                raise ValueError("Error building model validator")
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def python(store: Store, home: Paths, script: str) -> tuple[int, str]:
+    search = os.pathsep.join(name for name in sys.path if name)
+    environment = {**os.environ, HOME_VARIABLE: str(home.data), "PYTHONPATH": search}
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_AN_IMPORT + script], env=environment, timeout=60, check=False, capture_output=True
+    )
+    return ended.returncode, ended.stdout.decode() + ended.stderr.decode()
+
+
+def begun(store: Store) -> int:
+    run_id = store.runs.begin()
+    store.runs.set_checkpoint(run_id, "start", 0, 8)
+    return run_id
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
+def test_what_goes_wrong_while_it_is_asked_to_leave_counts_as_left(store: Store, home: Paths) -> None:
+    run_id = begun(store)
+    options = f"argparse.Namespace(run={run_id}, request=Path('none'), judge=False)"
+    assert python(store, home, f"sys.exit(trainer._run({options}))") == (LEFT, "")
+    run = store.runs.get(run_id)
+    assert (run.state, run.failures) == ("paused", ())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
+def test_in_an_import_leaving_waits_and_comes_right_after_it(store: Store, home: Paths) -> None:
+    script = f"""
+from claw_local.paths import locate
+from claw_local.store import Store
+with leaving.Leaving(Store(locate()), {begun(store)}, "{os.getpid()}"):
+    try:
+        import colorsys
+        print("imported", flush=True)
+        for _ in range(1000):
+            time.sleep(0.01)
+        print("not left")
+    except leaving.Left:
+        print("left")
+"""
+    assert python(store, home, script) == (0, "imported\nleft\n")
+
+
+def test_an_unexpected_error_is_said_in_one_line(store: Store) -> None:
+    run = after(store, ValueError("\n  first   line\nsecond line"), "start", 0)
+    assert "(ValueError: first line). Its log has" in run.detail
+    run = after(store, ValueError("long " * 200), "start", 0)
+    assert len(run.detail) < 280 and "…)" in run.detail
+    assert run.failures[0].words == run.detail

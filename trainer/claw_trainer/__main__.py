@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from claw_local.store import Store
 
 DONE, FAILED, STOPPED, LEFT = 0, 1, 3, 4
+LONGEST = 160
+"""Most characters that are said of an error that was not expected."""
 NO_SPACE = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
@@ -73,15 +75,16 @@ def _run(options: argparse.Namespace) -> int:
     from claw_local.paths import locate
     from claw_local.store import Store
 
-    from .leaving import Leaving, Left
+    from .leaving import Leaving
 
     paths = locate()
     language.begin(paths)
     store = Store(paths)
     starter = store.runs.get(options.run).process
     store.runs.take_over(options.run)
+    leaving = Leaving(store, options.run, starter)
     try:
-        with Leaving(store, options.run, starter):
+        with leaving:
             from .run import read_request, run
 
             request = read_request(options.request)
@@ -92,12 +95,13 @@ def _run(options: argparse.Namespace) -> int:
             else:
                 run(store, paths, request, options.run)
         return DONE
-    except Left:
-        return _left(store, options.run)
-    except (ClawError, OSError, MemoryError) as error:
-        return _failed(store, options.run, error)
-    except Exception as error:
-        traceback.print_exc()
+    except BaseException as error:
+        if leaving.wished:  # Whatever came of it: other code may have taken it for an error, and put it into its own.
+            return _left(store, options.run)
+        if not isinstance(error, Exception):
+            raise
+        if not isinstance(error, (ClawError, OSError, MemoryError)):
+            traceback.print_exc()
         return _failed(store, options.run, error)
     finally:
         from claw_local.idle import kept
@@ -114,7 +118,8 @@ def _left(store: Store, run_id: int) -> int:
     if run.asked == "stop" or not run.checkpoint:
         store.runs.finish(run_id, "stopped", result={}, detail=_("The learning run was stopped."))
         return STOPPED
-    store.runs.pause(run_id, _("It was left, and goes on from {place}.", place=run.where))
+    anew = _("It was left, and begins anew at the next run.")
+    store.runs.pause(run_id, anew if run.begins_anew else _("It was left, and goes on from {place}.", place=run.where))
     return LEFT
 
 
@@ -133,7 +138,9 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
         store.runs.note_failure(run_id, kind, words)
     has_more = run.checkpoint.get("phase", "start") != "start"
     if (full and run.checkpoint) or (has_more and not isinstance(error, LearnError)):
-        store.runs.pause(run_id, words + " " + _("It goes on from {place}.", place=run.where))
+        anew = _("It begins anew at the next run.")
+        goes_on = anew if run.begins_anew else _("It goes on from {place}.", place=run.where)
+        store.runs.pause(run_id, f"{words} {goes_on}")
     else:
         store.runs.finish(run_id, "failed", result={}, detail=words)
     return FAILED
@@ -163,8 +170,14 @@ def _words(error: Exception) -> str:
     return _(
         "Learning met an error that was not expected ({kind}: {error}). Its log has the details.",
         kind=type(error).__name__,
-        error=error,
+        error=_beginning(str(error)),
     )
+
+
+def _beginning(text: str) -> str:
+    """The first line that says something, and not too much of it: the log has all."""
+    line = next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Ending a run within a second, whatever it is doing. What it needs to go on is on the disk already.
 
 A thread waits for a signal, for a word in the store, and for the end of the process that started the run. It raises
-`Left` in the main thread; if that is deep in a long computation, it ends the process.
+`Left` in the main thread, but never inside an import, where other code would take it for its own error: there the wish
+is noted, and looked at again in a moment. If the main thread is deep in a long computation, the process is ended.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ PARENT_S = 1.0
 """Seconds between two looks at the store, and at the process that started the run."""
 PATIENCE_S = 0.5
 """Seconds that the main thread is given to come out of what it computes."""
+AGAIN_S = 0.02
+"""Seconds between two looks at whether an import is done by which a wish to leave had to wait."""
 LEFT = 4
 """Exit status of a run that was left, or stopped, without a word."""
 
@@ -44,7 +47,8 @@ class Leaving:
         self._run_id = run_id
         self._parent = starter
         self._over = threading.Event()
-        self._leaving = False
+        self._wished = False
+        self._raised = False
         self._ours, self._theirs = socket.socketpair()
         self._thread = threading.Thread(target=self._watch, name="leaving", daemon=True)
 
@@ -63,9 +67,17 @@ class Leaving:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
 
-    def _raise(self, _number: int, _frame: FrameType | None) -> None:
-        if not self._leaving and not self._over.is_set():
-            self._leaving = True
+    @property
+    def wished(self) -> bool:
+        """Whether it was asked to leave, or to stop. Whatever came out of the run then is no failure."""
+        return self._wished
+
+    def _raise(self, _number: int, frame: FrameType | None) -> None:
+        if self._raised or self._over.is_set():
+            return
+        self._wished = True
+        if not _is_importing(frame):
+            self._raised = True
             raise Left
 
     def _watch(self) -> None:
@@ -99,5 +111,16 @@ class Leaving:
                 self._store.runs.ask(self._run_id, "leave")  # Who finds it dead knows that it did not fail.
         except ClawError:
             pass
-        if not self._over.wait(max(0.0, end - time.monotonic())):
-            os._exit(LEFT)
+        while not self._over.wait(AGAIN_S):
+            if time.monotonic() > end:
+                os._exit(LEFT)
+            if self._wished and not self._raised:  # It came in the middle of an import.
+                _thread.interrupt_main(signal.SIGTERM)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__") in ("importlib._bootstrap", "_frozen_importlib"):
+            return True
+        frame = frame.f_back
+    return False

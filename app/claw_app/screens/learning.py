@@ -211,10 +211,9 @@ class LearningActions(Screen[None]):
             return
         paused = await self.claw.background.slow(assistant.learn.paused)
         self.say_given_up(paused.dropped)
-        if paused.run is not None:
-            self.claw.say(
-                _("Run {id} goes on from {place}.", id=paused.run.id, place=paused.run.where or _("its beginning"))
-            )
+        if (run := paused.run) is not None:
+            anew = _("Run {id} begins anew.", id=run.id)
+            self.claw.say(anew if run.begins_anew else _("Run {id} goes on from {place}.", id=run.id, place=run.where))
 
     def say_given_up(self, sentences: Sequence[str]) -> None:
         """Say why paused runs go on no more."""
@@ -232,7 +231,11 @@ class LearningActions(Screen[None]):
         if (run := paused.run) is None:
             return
         if await self.claw.quick(lambda: assistant.learn.enabled):
-            words = _("Run {id} was left. F5 goes on from {place}.", id=run.id, place=run.where)
+            anew = _("Run {id} was left. F5 begins it anew.", id=run.id)
+            onward = _("Run {id} was left. F5 goes on from {place}.", id=run.id, place=run.where)
+            words = anew if run.begins_anew else onward
+        elif run.begins_anew:
+            words = _("Learning was turned off, so run {id} was left. Ctrl+L, then F5, begins it anew.", id=run.id)
         else:
             words = _(
                 "Learning was turned off, so run {id} was left; what it has reached is kept. "
@@ -269,6 +272,7 @@ class LearningActions(Screen[None]):
 def _what_becomes_of(run: Run) -> str:
     """Of a run of another program, or a paused one, when learning is turned off."""
     if run.state == "paused":
-        place = run.where or _("its beginning")
-        return _("Run {id} stays paused: Ctrl+L, then F5, goes on from {place}.", id=run.id, place=place)
+        if run.begins_anew:
+            return _("Run {id} stays paused: Ctrl+L, then F5, begins it anew.", id=run.id)
+        return _("Run {id} stays paused: Ctrl+L, then F5, goes on from {place}.", id=run.id, place=run.where)
     return _("Run {id} leaves now and keeps what it has reached: Ctrl+L, then F5, goes on with it.", id=run.id)

@@ -74,7 +74,7 @@ class WhyScreen(ModalScreen[None]):
 
     def _heading(self) -> Content:
         if not self._hints:
-            return Content.styled(_("No hint of yours stood in the prompt."), "$quiet")
+            return Content.styled(_("No hint of yours stood in the prompt beside what this chat says."), "$quiet")
         return Content.assemble(
             (
                 ngettext(
