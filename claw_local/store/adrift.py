@@ -38,6 +38,11 @@ _POINTS = {
 }
 _PASSING = ("idle.activity", "gpu.wanted")
 """Switches that programs set by themselves all the time: of no use later, and no loss."""
+_REFUSED = {
+    "adapters": ("insert", "delete", "update of state"),
+    "served_keys": ("insert", "delete", "update of learn"),
+}
+"""What is never kept in memory only, and so is refused: whoever does it counts on it from then on."""
 
 
 class Adrift:
@@ -75,6 +80,12 @@ class Adrift:
                 f"create temp trigger log_flags_{what} after {what} on main.flags when {row}.name not in ({passing}) "
                 f"begin insert or ignore into switched values ({row}.name); end"
             )
+        for table, changes in _REFUSED.items():
+            for number, what in enumerate(changes):
+                connection.execute(
+                    f"create temp trigger refuse_{table}_{number} before {what} on main.{table} "
+                    "begin select raise(abort, 'database or disk is full'); end"
+                )
 
     def come_back(self, *, at_once: bool = False) -> bool:
         """Try to write what changed into the file, all or nothing; whether it is there. Between tries it rests."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from claw_local.errors import ClawError, DiskError
+from claw_local.errors import ClawError, DiskError, StoreError
 from claw_local.idle.activity import note
 from claw_local.idle.learning import SWITCH
 from claw_local.paths import Paths
@@ -162,6 +162,19 @@ def test_what_programs_note_by_themselves_is_no_loss(store: Store, broken: Calla
     broken(True)
     store.database.keeping(lambda: note(store))
     assert store.database.adrift
+    store.close()
+
+
+def test_keys_are_neither_added_nor_removed_in_memory_only(store: Store, broken: Callable[[bool], None]) -> None:
+    store.keys.add("laptop", "secret-1", learn=False)
+    broken(True)
+    turn(store, "storms", "is it stormy?")
+    with pytest.raises(StoreError, match="disk is full"):
+        store.keys.add("phone", "secret-2", learn=False)
+    with pytest.raises(StoreError, match="disk is full"):
+        store.keys.remove("laptop")
+    assert [key.name for key in store.keys.list()] == ["laptop"]
+    broken(False)
     store.close()
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from claw_local import leftovers, prompting
 from claw_local.backup import restore, write_backup
+from claw_local.doctor.database import check_database
 from claw_local.errors import ClawError, DiskError, StoreError, UsageError
 from claw_local.paths import Paths, locate
 from claw_local.store import Store, encrypting, opening, unlocking
@@ -380,12 +381,20 @@ def test_a_note_that_is_gone_is_made_anew_from_the_passphrase(home: Paths, key: 
     fill(home)
     encrypting.encrypt(home, new())
     home.encryption.unlink()
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(StoreError, match="encrypt on") as refused:
         Store(home)
+    assert "away" not in str(refused.value), "it may be whole"
+    check = check_database(home)
+    assert check.state == "problem" and check.remedy.startswith("Run `claw-local encrypt on`")
     with pytest.raises(StoreError, match="encrypt on"):
         encrypting.make_plain(home)
     assert not encrypting.encrypt(home, new()).database
     assert said(home) == [SAID]
-    home.encryption.write_text("{}")
-    with pytest.raises(StoreError, match=r"cannot be read.*encrypt on"):
+    for damaged in (b"{}", b"[1]", b"\xff\xfe\x00", b"nul\0"):
+        home.encryption.write_bytes(damaged)
+        with pytest.raises(StoreError, match=r"cannot be read\. .*encrypt on"):
+            Store(home)
+    home.encryption.unlink()
+    home.encryption.mkdir()
+    with pytest.raises(StoreError, match=r"cannot be read\. .*encrypt on"):
         Store(home)
