@@ -36,10 +36,12 @@ STAGING = ".restore-"
 
 @dataclass(frozen=True)
 class Restored:
-    """A backup that is in place. `before`: the folder with what was there before it; None if nothing was."""
+    """A backup that is in place. `before`: the folder with what was there before it; None if nothing was.
+    `made_plain`: it was encrypted, and its chats are plain here, as those of this home were."""
 
     manifest: Manifest
     before: Path | None
+    made_plain: bool = False
 
 
 def look(file: Path) -> Manifest:
@@ -78,7 +80,9 @@ def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction
             raise refused(file, wrong) from wrong
         _bring_up_to_date(file, staging)
         report("putting it in place", 0.9)
-        before = _Switch(paths, staging, manifest, _as_here(paths, staging)).run()
+        was_encrypted = opening.is_encrypted(staging / DATABASE)
+        key = _as_here(paths, staging)
+        before = _Switch(paths, staging, manifest, key).run()
     except OSError as error:
         raise BackupError(
             f"{file} cannot be restored ({error.strerror or error}). Free some space, or make the folder writable; "
@@ -88,7 +92,7 @@ def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction
         opening.let_go(staging / DATABASE)
         shutil.rmtree(staging, ignore_errors=True)
     report("done", 1.0)
-    return Restored(manifest, before)
+    return Restored(manifest, before, was_encrypted and key is None)
 
 
 def sweep(paths: Paths) -> None:
@@ -117,11 +121,12 @@ def _unlock(file: Path, staging: Path) -> None:
 
 
 def _as_here(paths: Paths, staging: Path) -> Key | None:
-    """Encrypt what was unpacked as what is here is, or write it plain as that is. Where nothing is here yet, it stays
-    as it is. Returns its key then."""
+    """Encrypt what was unpacked as what is here is, or write it plain as that is. Where nothing is here yet, or what is
+    here is not plain and has no note (which is damaged, or its note is lost), it stays as it is. Returns its key then.
+    """
     new = staging / DATABASE
     key = opening.key_of(new)
-    if not (paths.database.is_file() or paths.encryption.exists()):
+    if not paths.encryption.exists() and opening.begins(paths.database) != opening.MAGIC:
         return key
     here = opening.key_of(paths.database)
     if key != here:

@@ -80,9 +80,21 @@ def restore(
     with bar(quiet=json_output) as report:
         done = restore_file(paths, file, report=report)
     if json_output:
-        print_json({"before": done.before, "forgotten_since": since, **_summary(done.manifest)})
+        print_json(
+            {
+                "before": done.before,
+                "forgotten_since": since,
+                "made_plain": done.made_plain,
+                **_summary(done.manifest),
+            }
+        )
         return
     typer.echo(f"Restored: {_counted(manifest.counts)}.")
+    if done.made_plain:
+        typer.echo(
+            "The backup was encrypted, and its chats are plain here now, as this store was: `claw-local encrypt on` "
+            "encrypts them."
+        )
     if done.before is not None:
         typer.echo(f"What was here before is in {harmless(str(done.before))}. Delete that folder when all is well.")
 

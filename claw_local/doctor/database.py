@@ -31,6 +31,8 @@ def check_database(paths: Paths) -> Check:
         return Check("database", "problem", f"was not looked at: {tidy(what)}", tidy(remedy))
     except sqlite3.DatabaseError as error:
         text = str(error)
+        if "not a database" in text and opening.may_be_encrypted(path):
+            return _unnoted(paths)
         if "not a database" in text or "malformed" in text:
             return _damaged(paths, text)
         if "locked" in text or "busy" in text:
@@ -78,12 +80,26 @@ def _applied(connection: sqlite3.Connection) -> list[str]:
     return [str(row[0]) for row in connection.execute("SELECT name FROM migrations")]
 
 
+def _unnoted(paths: Paths) -> Check:
+    return Check(
+        "database",
+        "problem",
+        f"{tidy(paths.database)} is encrypted and the note of it is gone, or it is damaged",
+        "Run `claw-local encrypt on`: with the passphrase it makes the note anew. If no passphrase that you know opens "
+        f"it: {_back(paths)}.",
+    )
+
+
 def _damaged(paths: Paths, what: str) -> Check:
-    copies = sorted(paths.backups.glob("*.db")) if paths.backups.is_dir() else []
-    back = f"put back the newest copy ({tidy(copies[-1])})" if copies else "start afresh (there is no backup copy yet)"
     return Check(
         "database",
         "problem",
         f"{tidy(paths.database)} is damaged: {what}",
-        f"Close claw-local, move the file and its -wal and -shm away, then {back}.",
+        f"C{_back(paths)[1:]}.",
     )
+
+
+def _back(paths: Paths) -> str:
+    copies = sorted(paths.backups.glob("*.db")) if paths.backups.is_dir() else []
+    back = f"put back the newest copy ({tidy(copies[-1])})" if copies else "start afresh (there is no backup copy yet)"
+    return f"close claw-local, move the file and its -wal and -shm away, then {back}"

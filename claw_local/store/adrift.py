@@ -36,6 +36,13 @@ _POINTS = {
     "hints": {"message_id": "messages", "chat_id": "chats"},
     "tool_calls": {"chat_id": "chats", "reply_id": "messages", "result_id": "messages"},
 }
+_PASSING = ("idle.activity", "gpu.wanted")
+"""Switches that programs set by themselves all the time: of no use later, and no loss."""
+_REFUSED = {
+    "adapters": ("insert", "delete", "update of state"),
+    "served_keys": ("insert", "delete", "update of learn"),
+}
+"""What is never kept in memory only, and so is refused: whoever does it counts on it from then on."""
 
 
 class Adrift:
@@ -66,13 +73,27 @@ class Adrift:
                     f"create temp trigger log_{table}_{what} after {what} on main.{table} begin "
                     f"insert or ignore into changed values ('{table}', {row}.id); end"
                 )
+        connection.execute("create temp table switched (name text primary key)")
+        passing = ", ".join(f"'{name}'" for name in _PASSING)
+        for what, row in (("insert", "new"), ("update", "new"), ("delete", "old")):
+            connection.execute(
+                f"create temp trigger log_flags_{what} after {what} on main.flags when {row}.name not in ({passing}) "
+                f"begin insert or ignore into switched values ({row}.name); end"
+            )
+        for table, changes in _REFUSED.items():
+            for number, what in enumerate(changes):
+                connection.execute(
+                    f"create temp trigger refuse_{table}_{number} before {what} on main.{table} "
+                    "begin select raise(abort, 'database or disk is full'); end"
+                )
 
     def come_back(self, *, at_once: bool = False) -> bool:
         """Try to write what changed into the file, all or nothing; whether it is there. Between tries it rests."""
         if not at_once and time.monotonic() < self._next_try:
             return False
         self._next_try = time.monotonic() + RETRY_S
-        if not self.db.execute("select 1 from temp.changed limit 1").fetchall():
+        query = "select 1 from temp.changed union all select 1 from temp.switched limit 1"
+        if not self.db.execute(query).fetchall():
             return at_once  # Writing nothing would prove nothing.
         try:
             with _transaction(self._path) as there:
@@ -132,6 +153,13 @@ class Adrift:
                     (renamed_head, renamed["chats"].get(identity, identity)),
                 )
         self._index(db, titles, texts)
+        self._write_switches(there)
+
+    def _write_switches(self, there: sqlite3.Connection) -> None:
+        for (name,) in self.db.execute("select name from temp.switched").fetchall():
+            there.execute("delete from flags where name = ?", (name,))
+            for (value,) in self.db.execute("select value from flags where name = ?", [name]).fetchall():
+                there.execute("insert into flags (name, value) values (?, ?)", (name, value))
 
     @staticmethod
     def _index(db: SqliteDatabase, titles: list[int], texts: list[int]) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from ..language import _
+from . import opening
 
 
 def is_the_disk(error: Exception) -> bool:
@@ -21,9 +22,7 @@ def in_words(path: Path, error: Exception, busy_s: float) -> str:
     """What went wrong with a database, and what to do. `busy_s`: how long a lock was waited for, in seconds."""
     text = str(error)
     if "full" in text or (isinstance(error, OSError) and error.errno == 28):
-        return _(
-            "The disk is full: {path} could not be written. Free some space, then send the message again.", path=path
-        )
+        return _("The disk is full: {path} could not be written. Free some space, and try again.", path=path)
     if "disk I/O" in text:
         return _(
             "The disk failed or is full ({reason} at {path}). Free some space, or check the disk, and try again.",
@@ -33,6 +32,12 @@ def in_words(path: Path, error: Exception, busy_s: float) -> str:
     if "readonly" in text or "read-only" in text.lower() or isinstance(error, PermissionError):
         return _(
             "{path} cannot be written. Make it and its folder writable, or set CLAW_LOCAL_HOME to another folder.",
+            path=path,
+        )
+    if "not a database" in text and opening.may_be_encrypted(path):
+        return _(
+            "{path} is encrypted and the note of it is gone, or it is damaged. `claw-local encrypt on` makes the note "
+            "anew from the passphrase: try that first; `claw-local doctor` says more.",
             path=path,
         )
     if "malformed" in text or "not a database" in text:

@@ -20,6 +20,8 @@ from .unlocking import Key
 TIMEOUT_S = 5.0
 MAGIC = b"SQLite format 3\0"
 """How a plain database begins."""
+PAGE = 4096
+"""Bytes of a page, as SQLite and SQLCipher have it unless they are told otherwise."""
 
 _peeked: dict[Path, tuple[tuple[int, int], int]] = {}
 _guard = threading.Lock()
@@ -101,6 +103,17 @@ def key_of(path: Path, *, named: Path | None = None) -> Key | None:
 def is_encrypted(path: Path) -> bool:
     """Whether it is kept encrypted, as far as can be said without its key."""
     return unlocking.beside(path).exists() and begins(path) != MAGIC
+
+
+def may_be_encrypted(path: Path) -> bool:
+    """Whether a database without a note looks like an encrypted one: it does not begin as a plain one does, and is made
+    of whole pages."""
+    if unlocking.beside(path).exists() or begins(path) in (b"", MAGIC):
+        return False
+    try:
+        return path.stat().st_size % PAGE == 0
+    except OSError:
+        return False
 
 
 def begins(path: Path) -> bytes:

@@ -97,7 +97,7 @@ def read(database: Path) -> Encryption | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
-            f"{file}, which says how the database is encrypted, cannot be read ({error}). Put it back from a backup, "
+            f"{file}, which says how the database is encrypted, cannot be read. Put it back from a backup, "
             "or move it away: `claw-local encrypt on` makes it anew from the passphrase."
         ) from error
     return Encryption(noted["key"], salt, check)

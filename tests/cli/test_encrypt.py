@@ -103,7 +103,12 @@ def test_on_status_and_off(filled: Paths, monkeypatch: pytest.MonkeyPatch, capfd
     monkeypatch.setenv(VARIABLE, KEY)
     assert "kites" in told(capfd, "history", "list")
     assert "encrypted already" in told(capfd, "encrypt", "on")
+    backup = str(filled.data / "mine.backup")
+    told(capfd, "backup", backup)
+    assert "plain here now" not in told(capfd, "restore", backup, "--yes")
     assert "Plain again" in told(capfd, "encrypt", "off")
+    assert "plain here now" in told(capfd, "restore", backup, "--yes")
+    assert json.loads(told(capfd, "restore", backup, "--yes", "--json"))["made_plain"]
     monkeypatch.delenv(VARIABLE)
     unlocking.forget_keys()
     assert "kites" in told(capfd, "history", "list") and "is plain" in told(capfd, "encrypt", "off")

@@ -11,7 +11,9 @@ from contextlib import suppress
 
 import pytest
 
-from claw_local.errors import ClawError, DiskError
+from claw_local.errors import ClawError, DiskError, StoreError
+from claw_local.idle.activity import note
+from claw_local.idle.learning import SWITCH
 from claw_local.paths import Paths
 from claw_local.store import Store
 
@@ -142,6 +144,55 @@ def test_what_cannot_be_saved_to_the_end_is_said(store: Store, home: Paths, brok
     broken(False)
     again = Store(home)
     assert [record.title for record in again.chats.list()] == ["kites"]
+    again.close()
+
+
+def test_a_switch_that_cannot_be_kept_is_said(store: Store, home: Paths, broken: Callable[[bool], None]) -> None:
+    broken(True)
+    store.database.keeping(lambda: store.flags.set(SWITCH, "on"))
+    with pytest.raises(DiskError, match="not kept"):
+        store.close()
+    broken(False)
+    again = Store(home)
+    assert again.flags.get(SWITCH) == ""
+    again.close()
+
+
+def test_what_programs_note_by_themselves_is_no_loss(store: Store, broken: Callable[[bool], None]) -> None:
+    broken(True)
+    store.database.keeping(lambda: note(store))
+    assert store.database.adrift
+    store.close()
+
+
+def test_keys_are_neither_added_nor_removed_in_memory_only(store: Store, broken: Callable[[bool], None]) -> None:
+    store.keys.add("laptop", "secret-1", learn=False)
+    broken(True)
+    turn(store, "storms", "is it stormy?")
+    with pytest.raises(StoreError, match="disk is full"):
+        store.keys.add("phone", "secret-2", learn=False)
+    with pytest.raises(StoreError, match="disk is full"):
+        store.keys.remove("laptop")
+    assert [key.name for key in store.keys.list()] == ["laptop"]
+    broken(False)
+    store.close()
+
+
+def test_switches_come_back_with_the_rest(store: Store, home: Paths, broken: Callable[[bool], None]) -> None:
+    store.flags.set("draft/1", "half a thought")
+    broken(True)
+
+    def change() -> None:
+        store.flags.set(SWITCH, "on")
+        with store.database.write() as db:
+            db.conn.execute("delete from flags where name = 'draft/1'")
+
+    store.database.keeping(change)
+    assert store.database.adrift
+    broken(False)
+    store.close()
+    again = Store(home)
+    assert again.flags.get(SWITCH) == "on" and again.flags.get("draft/1", "none") == "none"
     again.close()
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from claw_local import leftovers, prompting
 from claw_local.backup import restore, write_backup
+from claw_local.doctor.database import check_database
 from claw_local.errors import ClawError, DiskError, StoreError, UsageError
 from claw_local.paths import Paths, locate
 from claw_local.store import Store, encrypting, opening, unlocking
@@ -317,7 +318,7 @@ def test_a_backup_stays_encrypted_and_comes_back_into_any_home(home: Paths, key:
     store.chats.update(1, title="newer")
     store.close()
     assert made.encrypted and SAID.encode() not in made.path.read_bytes()
-    restore(home, made.path)
+    assert not restore(home, made.path).made_plain
     assert said(home) == [SAID] and plain_places(home) == []
 
     empty = locate(tmp_path / "empty")
@@ -326,7 +327,7 @@ def test_a_backup_stays_encrypted_and_comes_back_into_any_home(home: Paths, key:
 
     plain = locate(tmp_path / "plain")
     fill(plain)
-    restore(plain, made.path)
+    assert restore(plain, made.path).made_plain
     assert said(plain) == [SAID] and not plain.encryption.exists() and not opening.is_encrypted(plain.database)
 
     open_store = Store(plain)
@@ -335,6 +336,19 @@ def test_a_backup_stays_encrypted_and_comes_back_into_any_home(home: Paths, key:
     assert not unsealed.encrypted
     restore(home, unsealed.path)
     assert said(home) == [SAID] and opening.is_encrypted(home.database) and plain_places(home) == []
+
+
+def test_a_lost_note_makes_no_plain_store_of_an_encrypted_backup(home: Paths, key: str, tmp_path: Path) -> None:
+    fill(home)
+    encrypting.encrypt(home, new())
+    store = Store(home)
+    made = write_backup(store, home, tmp_path / "mine.backup")
+    store.close()
+    home.encryption.unlink()
+    done = restore(home, made.path)
+    assert not done.made_plain and opening.is_encrypted(home.database)
+    assert said(home) == [SAID] and plain_places(home) == []
+    assert done.before is not None and (done.before / home.database.name).is_file(), "what was there is kept"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits are POSIX")
@@ -367,12 +381,20 @@ def test_a_note_that_is_gone_is_made_anew_from_the_passphrase(home: Paths, key: 
     fill(home)
     encrypting.encrypt(home, new())
     home.encryption.unlink()
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(StoreError, match="encrypt on") as refused:
         Store(home)
+    assert "away" not in str(refused.value), "it may be whole"
+    check = check_database(home)
+    assert check.state == "problem" and check.remedy.startswith("Run `claw-local encrypt on`")
     with pytest.raises(StoreError, match="encrypt on"):
         encrypting.make_plain(home)
     assert not encrypting.encrypt(home, new()).database
     assert said(home) == [SAID]
-    home.encryption.write_text("{}")
-    with pytest.raises(StoreError, match=r"cannot be read.*encrypt on"):
+    for damaged in (b"{}", b"[1]", b"\xff\xfe\x00", b"nul\0"):
+        home.encryption.write_bytes(damaged)
+        with pytest.raises(StoreError, match=r"cannot be read\. .*encrypt on"):
+            Store(home)
+    home.encryption.unlink()
+    home.encryption.mkdir()
+    with pytest.raises(StoreError, match=r"cannot be read\. .*encrypt on"):
         Store(home)
