@@ -244,6 +244,10 @@ class ChatActions(Screen[None]):
     async def _undo_pressed(self) -> None:
         await self.action_undo_delete()
 
+    def hide_undo(self) -> None:
+        """Nothing that was deleted can be brought back any more."""
+        self.query_one(UndoLine).tell("")
+
     async def purge_deleted(self) -> None:
         """The person leaves: what they deleted is removed for good."""
         home = self.claw.opened
