@@ -12,15 +12,18 @@ from typing import Any
 import pytest
 
 from claw_local.assistant import Assistant
-from claw_local.backup import restore
+from claw_local.backup import restore, restoring
 from claw_local.backup.writing import write_backup
-from claw_local.errors import RestoredError
+from claw_local.cli import plain
+from claw_local.errors import BackupError, RestoredError
 from claw_local.judge.background import judge_turn
 from claw_local.paths import Paths, locate
 from claw_local.reply import Draft, Reply
 from claw_local.settings import Settings
-from claw_local.signals import turns
+from claw_local.signals.turns import Turn
 from claw_local.store import Store
+from claw_local.talking.asked import Asked, Caller, Said
+from claw_local.talking.keeping import Keeping
 
 
 def told(paths: Paths) -> list[tuple[Any, ...]]:
@@ -111,7 +114,8 @@ def test_a_reply_under_way_stays_out_of_it_also_once_the_new_chats_are_accepted(
 def test_a_verdict_on_a_reply_that_is_gone_is_not_given_to_another(
     window: Assistant, home: Paths, backup: Path
 ) -> None:
-    (turn,) = turns.pair_some(window.store, [2])
+    question, reply, answer = window.store.messages.some([1, 2, 3])
+    turn = Turn((question,), reply, answer, None, "", "", only_turn=True)
     restore(home, backup)
     window.accept()
     verdict = SimpleNamespace(score=-1, hint="", probabilities={}, version="v", votes=(), scope="turn")
@@ -139,3 +143,51 @@ def test_restoring_the_same_backup_twice_is_noticed_twice(window: Assistant, hom
     restore(home, backup)
     with pytest.raises(RestoredError):
         window.history.rename(1, "once more")
+
+
+def test_the_plain_chat_leaves_its_chat_and_begins_another(
+    window: Assistant, home: Paths, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = plain.Talk(window, 1)
+    restore(home, backup)
+    before = told(home)
+    lines = iter(["And snow?", "/chats", "/open 1"])
+    monkeypatch.setattr(plain, "_line", lambda: next(lines))
+    words: list[str] = []
+    monkeypatch.setattr(plain, "_say", words.append)
+    assert talk.turn()
+    assert "nothing was written" in words[0]
+    assert (talk._chat_id, told(home), window.restored()) == (None, before, "")
+    assert talk.turn() and talk.turn()
+    assert talk._chat_id == 1, "opened anew, it is the one that is there now"
+
+
+def test_a_run_that_begins_while_a_backup_is_unpacked_ends_the_restore(
+    window: Assistant, home: Paths, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = restoring.tables.check
+
+    def slow(path: Path) -> None:
+        check(path)
+        window.store.runs.begin("person")
+
+    monkeypatch.setattr(restoring.tables, "check", slow)
+    with pytest.raises(BackupError, match="learning run is going on"):
+        restore(home, backup)
+    assert window.chat(1).title == "about rain" and window.restored() == ""
+
+
+def test_what_was_said_to_the_server_is_not_put_where_it_had_its_place(
+    window: Assistant, home: Paths, backup: Path
+) -> None:
+    asked = Asked(Caller(0, "", True, ""), (Said("user", "And snow?"),))
+    keeping = Keeping(window)
+    place = keeping.place(asked)
+    content = window.content
+    restore(home, backup)
+    before = told(home)
+    window.accept()  # Another request came first.
+    with window.meaning(content), pytest.raises(RestoredError):
+        keeping.put(asked, place, bound=False)
+    assert told(home) == before
+    assert keeping.put(asked, keeping.place(asked), bound=False).chat_id == 2
