@@ -35,6 +35,10 @@ class DiskError(StoreError):
     """It could not be written because the disk is full or fails. What was said can go on in memory."""
 
 
+class RestoredError(StoreError):
+    """A backup was put in the place of the chats that are known here: their numbers mean others now."""
+
+
 class NotFoundError(ClawError):
     """A chat, message, adapter or hint with that id does not exist."""
 

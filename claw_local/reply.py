@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from .engine.base import Generation
+from .errors import NotFoundError, RestoredError
 from .store import Store
 from .store.records import MessageState
 
@@ -78,12 +80,15 @@ class Reply:
         begun: Callable[[], None],
         ended: Callable[[str], None] = lambda text: None,
         cancel: threading.Event | None = None,
+        content: str | None = None,
     ) -> None:
+        """`content`: the mark of the content that the ids are of; None means that in hand."""
         self.chat_id = chat_id
         self.user_message_id = user_message_id
         self.message_id = message_id
         self.notices: list[str] = []
         self._store = store
+        self._content = store.database.content if content is None else content
         self._prepare = prepare
         self._begun = begun
         self._ended = ended
@@ -106,8 +111,10 @@ class Reply:
     def close(self) -> None:
         """Give the reply up; what was shown of it is kept."""
         self._pieces.close()
-        if self._answer is None and self._store.messages.get(self.message_id).state == "streaming":
-            self._store.messages.fail(self.message_id, "interrupted")
+        if self._answer is None:
+            with suppress(NotFoundError, RestoredError), self._of_it():  # Where it is gone, nothing is left to close.
+                if self._store.messages.get(self.message_id).state == "streaming":
+                    self._store.messages.fail(self.message_id, "interrupted")
 
     def __iter__(self) -> Iterator[str]:
         return self._pieces
@@ -115,7 +122,8 @@ class Reply:
     def _run(self) -> Generator[str, None, None]:
         started = time.perf_counter()
         try:
-            draft = self._prepare()
+            with self._of_it():
+                draft = self._prepare()
             try:
                 self.notices.extend(draft.notices)
                 generation, pieces = draft.begin(self._cancel)
@@ -125,7 +133,7 @@ class Reply:
                         self._keep(partial(self._store.messages.append_piece, self.message_id, piece))
                         if first:
                             first = False
-                            self._begun()
+                            self._tell_begun()
                         yield piece
                 finally:
                     # A reply that is given up stops computing, or leaves its server, at once.
@@ -135,18 +143,29 @@ class Reply:
                 draft.release()
             self._finish(draft, generation, time.perf_counter() - started)
             if first:
-                self._begun()
-            self._ended(generation.text)
+                self._tell_begun()
+            with self._of_it():
+                self._ended(generation.text)
         except (GeneratorExit, KeyboardInterrupt):
-            self._keep(partial(self._store.messages.fail, self.message_id, "interrupted"))
+            with suppress(RestoredError):
+                self._keep(partial(self._store.messages.fail, self.message_id, "interrupted"))
             raise
         except BaseException:
             self._keep(partial(self._store.messages.fail, self.message_id, "failed"))
             raise
 
+    def _of_it(self) -> AbstractContextManager[None]:
+        """Should a backup put other chats in the place of these, nothing of this reply gets into them."""
+        return self._store.database.only(self._content)
+
+    def _tell_begun(self) -> None:
+        with self._of_it():
+            self._begun()
+
     def _keep(self, write: Callable[[], None]) -> None:
         """Write something of the reply: in memory where the disk is full or fails, and then the person is told."""
-        self._store.database.keeping(write)
+        with self._of_it():
+            self._store.database.keeping(write)
         sentence = self._store.database.adrift
         if sentence and sentence not in self.notices:
             self.notices.append(sentence)

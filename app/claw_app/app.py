@@ -20,13 +20,14 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
-from claw_local.errors import ClawError
+from claw_local.errors import ClawError, RestoredError
 from claw_local.language import _
 
 from .background import Background
 from .launch import in_browser, when_ended
 from .screens.by_itself import Watch
 from .screens.front import Front
+from .screens.restored import TOPIC
 from .styles import CHAT
 from .text import clean
 from .themes import DARK, LIGHT, Look, variable_defaults
@@ -221,7 +222,8 @@ class ClawApp(App[None]):
     def fail(self, error: BaseException) -> None:
         """Show an error as a notification."""
         if not self.leaving:
-            self.say(self.sentence(error), title=_("That did not work"), severity="error", timeout=10)
+            topic = TOPIC if isinstance(error, RestoredError) else ""  # More is said of it in a moment.
+            self.say(self.sentence(error), title=_("That did not work"), severity="error", timeout=10, topic=topic)
 
     def say(
         self,

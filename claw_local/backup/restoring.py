@@ -1,7 +1,8 @@
 """Restoring a backup: everything in it is checked before anything here is touched, and the switch is one transaction.
 
 The database in use is written over through SQLite itself, so that programs that have it open go on with the new content
-and never meet half of it. What was there before is kept in the backups folder.
+and never meet half of it. They write into it only once they have let go of the numbers they knew (`store.content`).
+What was there before is kept in the backups folder.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..errors import BackupError, StoreError
 from ..files import write_whole
 from ..paths import Paths
 from ..store import encrypting, opening, unlocking
+from ..store.content import mark_anew
 from ..store.database import Database
 from ..store.processes import process_identity, process_lives
 from ..store.unlocking import Key
@@ -170,6 +172,7 @@ class _Switch:
             renamed = self._place_adapters(stamp)
             self._fit_database(known, renamed)
             self._place_files()
+            _check_idle(self.paths)  # Unpacking took a while.
             self._switch_database(before)
         except BaseException:
             for step in reversed(self.undo):
@@ -238,6 +241,7 @@ class _Switch:
             connection.execute("BEGIN")
             tables.change_paths(connection, lambda path: here(path) if path else "")
             tables.join_gone(connection, known)
+            mark_anew(connection)
             # A run that was going on in the home the backup is of goes on there, not here.
             connection.execute(
                 "update runs set state = 'failed', process = '', detail = ? where state = 'running'",

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..errors import ClawError, UsageError
+from ..errors import ClawError, RestoredError, UsageError
 from ..language import N_, _, begin, ngettext
 from ..paths import locate
 from .common import harmless, short
@@ -121,6 +121,10 @@ class Talk:
             if line.startswith("/") and not line.startswith("//"):
                 return self._command(line[1:].strip())
             self._ask(line[1:] if line.startswith("//") else line)
+        except RestoredError as error:
+            _say(str(error))
+            self._new("")  # Under its number there may be another chat now.
+            self._assistant.accept()
         except ClawError as error:
             _say(str(error))
         return True

@@ -36,7 +36,7 @@ MOST_FAILURES = 3
 
 
 def judge_turn(store: Store, judge: AnyJudge, turn: Turn, cancel: threading.Event | None = None) -> Signal | None:
-    """Judge one turn and keep what comes of it. None: it has no next state.
+    """Judge one turn and keep what comes of it. None: it has no next state, or the reply is not there any more.
 
     Raises:
         Cancelled: `cancel` was set; the turn stays waiting.
@@ -53,6 +53,9 @@ def judge_turn(store: Store, judge: AnyJudge, turn: Turn, cancel: threading.Even
         working=turn.working,
     )
     with store.database.write():
+        # A backup may have put another reply under that number meanwhile.
+        if [one.created_at for one in store.messages.some([turn.reply.id])] != [turn.reply.created_at]:
+            return None
         signal = store.signals.add(
             turn.reply.id,
             "judge",

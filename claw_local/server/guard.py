@@ -21,6 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..store import Store
+from ..store.served import ServedKey
 from .api import Api
 from .asking import Caller
 from .errors import Forbidden, NoKey, ServeError, TimedOut, TooLarge
@@ -109,6 +110,11 @@ class Guard:
             return await error_response(error, scope["path"], self._apis)(scope, receive, send)
         return await self._app(scope, _replay(body, receive), send)
 
+    def _find(self, shown: str) -> ServedKey | None:
+        """Whose key that is, in what is there now: a backup may have been put in its place."""
+        self._store.database.accept()
+        return self._store.keys.find(shown)
+
     async def _caller(self, scope: Scope, headers: Headers) -> Caller:
         """Who asks. Raises NoKey."""
         shown = _bearer(headers) or next((headers[name] for name in self._key_headers if headers.get(name)), "")
@@ -116,7 +122,7 @@ class Guard:
         parts = (client[0] if client else "", headers.get("user-agent", ""), headers.get("x-session-id", ""))
         address = "|".join(part[:100] for part in parts)
         if shown:
-            key = await asyncio.to_thread(self._store.keys.find, shown)
+            key = await asyncio.to_thread(self._find, shown)
             if key is not None:
                 if time.monotonic() - self._used.get(key.id, -USED_S) >= USED_S:
                     self._used[key.id] = time.monotonic()

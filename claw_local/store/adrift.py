@@ -17,6 +17,7 @@ from typing import Any
 from sqlite_utils import Database as SqliteDatabase
 
 from . import opening, search
+from .content import mark_of
 
 RETRY_S = 2.0
 LARGEST = 1 << 30
@@ -97,6 +98,8 @@ class Adrift:
             return at_once  # Writing nothing would prove nothing.
         try:
             with _transaction(self._path) as there:
+                if mark_of(there) != mark_of(self.db.conn):
+                    return False  # A backup was restored: these numbers mean other chats there.
                 self._write(there)
         except (sqlite3.Error, OSError):
             return False

@@ -22,6 +22,7 @@ from ..leftovers import aside, remove
 from ..paths import Paths
 from . import opening
 from .adrift import Adrift
+from .content import Content
 from .failing import in_words, is_the_disk
 from .migrations import MIGRATIONS, Migration
 
@@ -36,7 +37,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-class Database:
+class Database(Content):
     """One SQLite file, safe for many threads and processes."""
 
     def __init__(self, paths: Paths, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
@@ -57,6 +58,7 @@ class Database:
             # One that is up to date can be read, and what is said now kept in memory.
             if not self._cast_off() or self._applied() != [migration.__name__ for migration in migrations]:
                 raise
+        self.accept()
 
     @property
     def db(self) -> SqliteDatabase:
@@ -91,7 +93,10 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[SqliteDatabase]:
-        """One transaction that holds the write lock from its start, all or nothing; nested calls join it."""
+        """One transaction that holds the write lock from its start, all or nothing; nested calls join it.
+
+        Raises RestoredError: a backup has put other content in place since this was opened; see `accept`.
+        """
         self._come_back()
         with self.errors_in_words(), self._using() as db:
             if db.conn.in_transaction:
@@ -100,6 +105,7 @@ class Database:
             db.conn.execute("BEGIN IMMEDIATE")
             self._local.writing = True
             try:
+                self._check_content(db.conn)
                 yield db
                 db.conn.execute("COMMIT")
             except BaseException:

@@ -19,6 +19,7 @@ from ..paths import Paths
 from ..settings import Settings
 from ..store import Chat, Signal, Store, StoredMessage, opening
 from . import drawing
+from .restored import Restored
 from .shelving import Shelving
 from .text import clean
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..judge.verdict import AnyJudge
 
 
-class Opened:
+class Opened(Restored):
     """An open home folder: chats in a store, and the models that can answer in them."""
 
     adapters: Adapters

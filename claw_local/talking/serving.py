@@ -60,6 +60,8 @@ class _Made:
     reader: CallReader | None
     place: Place
     bound: bool
+    content: str
+    """Of which `Restored.content` the place is."""
 
 
 class Serving:
@@ -96,9 +98,10 @@ class Serving:
         lease = self._assistant._engines.lease(self._assistant._source(""))
         try:
             made = self._make(lease.engine, asked, choice, aside)
-            kept = self._keep(asked, made, aside)
-            if kept is None:
-                activity.note(self._store)
+            with self._assistant.meaning(made.content):
+                kept = self._keep(asked, made, aside)
+                if kept is None:
+                    activity.note(self._store)
         except BaseException:
             lease.release()
             raise
@@ -113,6 +116,7 @@ class Serving:
     def embed(self, model: str, texts: Sequence[str | Sequence[int]], cancel: threading.Event) -> Embedded:
         """One vector a text; `cancel` stops between two of them. Raises as `answer`."""
         self._offering.choose(model)
+        self._store.database.accept()
         activity.note(self._store)
         with self._assistant._engines.using(self._assistant._source("")) as engine:
             if not has_tokens(engine):
@@ -167,6 +171,8 @@ class Serving:
         changes = {name: value for name, value in asdict(asked.drawn).items() if value not in (None, ())}
         formed = forming.form(engine, asked, self._assistant.default_sampling(**changes))
         kept = asked.caller.learn and not aside
+        self._store.database.accept()  # Each request finds its place anew: no number is known from before.
+        content = self._assistant.content
         place = self._keeping.place(asked) if kept else NOWHERE
         hints: list[Hint] = []
         if kept and not formed.bound and choice != "base":
@@ -175,7 +181,7 @@ class Serving:
         replies = [known.get(identity) for identity in place.ids]
         prompt = forming.prompt(engine, asked, formed, replies, [hint.text for hint in hints])
         reader = CallReader(formed.form) if formed.tools else None
-        return _Made(engine, prompt, formed.sampling, adapter, hints, reader, place, formed.bound)
+        return _Made(engine, prompt, formed.sampling, adapter, hints, reader, place, formed.bound, content)
 
     def _keep(self, asked: Asked, made: _Made, aside: bool) -> Kept | None:
         if not asked.caller.learn:
@@ -238,7 +244,8 @@ class Serving:
         finally:
             pieces.close()
         if kept:
-            self._keeping.finished(asked, kept, Line("assistant", "".join(said), tuple(calls)))
+            with self._assistant.meaning(made.content):
+                self._keeping.finished(asked, kept, Line("assistant", "".join(said), tuple(calls)))
         self._own.answered(asked.caller.key, (*generation.prompt_ids, *generation.response_ids))
         yield replace(
             noting.ended(made.engine, generation, called=bool(calls), own=own),
@@ -273,6 +280,7 @@ class Serving:
             prepare=lambda: draft,
             begun=kept.begun,
             cancel=cancel,
+            content=made.content,
         )
         try:
             yield from reply

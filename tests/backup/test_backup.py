@@ -25,7 +25,7 @@ from claw_local.adapters.registry import file_sha256, verify
 from claw_local.backup import Backup, look, restore, restoring, tables, write_backup
 from claw_local.backup.manifest import MANIFEST
 from claw_local.cli.main import app
-from claw_local.errors import BackupError, UsageError
+from claw_local.errors import BackupError, RestoredError, UsageError
 from claw_local.paths import Paths, locate
 from claw_local.store import Store, opening
 from claw_local.store.database import Database
@@ -112,7 +112,10 @@ def test_restoring_is_seen_by_open_programs_and_what_was_there_is_kept(
     home.settings.write_text('[app]\ntheme = "other"\n')
     done = restore(home, made.path)
     assert [chat.title for chat in store.chats.list()] == ["old"], "the store that was open all the time"
-    store.messages.add(1, "user", "and it can still write", parent_id=1)
+    with pytest.raises(RestoredError):
+        store.messages.add(1, "user", "into a chat it took for another", parent_id=1)
+    store.database.accept()
+    store.messages.add(1, "user", "and then it can write", parent_id=1)
     assert done.before is not None
     kept = sqlite3.connect(done.before / "claw-local.db")
     assert {title for (title,) in kept.execute("select title from chats")} == {"newer", "since then"}
@@ -386,6 +389,7 @@ def test_keys_that_were_removed_since_let_nobody_in_again(home: Paths, tmp_path:
     store.keys.remove("phone")
     restore(home, made.path)
     assert store.keys.find("secret of the laptop") is not None and store.keys.find("secret of the phone") is None
+    store.database.accept()
     store.keys.add("phone again", "secret of the phone", learn=False)
     again = write_backup(store, home, tmp_path / "again.backup")
     restore(home, again.path)
@@ -435,6 +439,7 @@ def test_threads_may_go_on_reading_while_it_restores(backed: tuple[Store, Backup
     for _ in range(5):
         store.chats.update(1, title="newer")
         restore(home, made.path)
+        store.database.accept()
     stop.set()
     reader.join()
     assert errors == []
@@ -605,6 +610,7 @@ def test_an_older_backup_is_brought_up_to_date_before_open_programs_see_it(
     open_all_the_time, _ = backed
     restore(home, made.path)
     assert open_all_the_time.chats.list() == []
+    open_all_the_time.database.accept()
     chat = open_all_the_time.chats.create(title="and it can write")
     open_all_the_time.chats.update(chat.id, adapter_id=0)
     assert open_all_the_time.chats.get(chat.id).adapter_id == 0

@@ -20,6 +20,7 @@ from ..widgets.top_bar import TopBar
 from ..widgets.welcome import Welcome
 from .ask import Confirm
 from .forgotten import see_forgotten
+from .restored import see_restored
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -108,9 +109,12 @@ class LearningActions(Screen[None]):
         """The same, unless the last question is still unanswered: other programs change these things too."""
         if not self._asking:
             self._troubled = False
-            await self.refresh_status()
+            screen = cast("ChatScreen", self)
             try:
-                await see_forgotten(cast("ChatScreen", self))
+                if not await see_restored(screen):
+                    return
+                await self.refresh_status()
+                await see_forgotten(screen)
             except ClawError as error:
                 self._say_once(error)
             if not self._troubled:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.screen import Screen
 
-from claw_local.errors import ClawError
+from claw_local.errors import ClawError, RestoredError
 from claw_local.language import _, ngettext
 
 from ..talk import LiveReply
@@ -79,7 +79,9 @@ class Talking(Screen[None]):
             visit, chat_id = self._visit, self.chat_id
             chosen = self.pending if chat_id is None else None
             self.pending = None if chosen is not None else self.pending
-            live = self.live = LiveReply(text, partial(_begin, assistant, text, chat_id, chosen), self.claw.background)
+            content = assistant.content
+            begin = partial(_begin, assistant, text, chat_id, chosen, content)
+            live = self.live = LiveReply(text, begin, self.claw.background)
             live.started.add_done_callback(
                 lambda _: self.call_later(self._started, live, visit, chat_id, question, bubble)
             )
@@ -90,7 +92,7 @@ class Talking(Screen[None]):
                 await self._ended(live)
                 await self.carry_on(assistant, live)
                 if chat_id is None and live.answer is not None and live.answer.finish_reason != "cancelled":
-                    self.run_worker(self._write_title(assistant, live.answer.chat_id))
+                    self.run_worker(self._write_title(assistant, live.answer.chat_id, content))
             self.claw.loaded = assistant.loaded
         finally:
             self.live, self._live_bubble, self.sending = None, None, False
@@ -154,6 +156,12 @@ class Talking(Screen[None]):
     ) -> None:
         bubble, reply, error = self._bubble_in_sight, live.reply, live.error
         assert error is not None
+        if isinstance(error, RestoredError):  # The chat it went to is not there any more; `see_restored` says so.
+            if bubble is not None:
+                await bubble.remove()
+                await question.remove()
+            self.composer.give_back(live.question)
+            return
         # A chat that began with a failure is not worth keeping: the text goes back to where it was typed.
         empty = origin is None and not live.text
         if empty and reply is not None:
@@ -185,12 +193,12 @@ class Talking(Screen[None]):
 
     # A chat's name, in the model's words
 
-    async def _write_title(self, assistant: Assistant, chat_id: int) -> None:
+    async def _write_title(self, assistant: Assistant, chat_id: int, content: str) -> None:
         if self.incognito or self.claw.leaving:
             return
         stop = self._naming = threading.Event()
         try:
-            title = await self.claw.background.slow(assistant.write_title, chat_id, cancel=stop)
+            title = await self.claw.background.slow(_title, assistant, chat_id, content, stop)
         except ClawError:  # The chat keeps its first words as its title: nothing is lost that anyone would miss.
             return
         if title and not self.claw.leaving:
@@ -203,8 +211,13 @@ class Talking(Screen[None]):
             self._naming = None
 
 
-def _begin(assistant: Assistant, text: str, chat_id: int | None, chosen: Choices | None) -> Reply:
-    """Ask; a new chat gets what was chosen for it first. Runs in a thread."""
+def _begin(assistant: Assistant, text: str, chat_id: int | None, chosen: Choices | None, content: str) -> Reply:
+    """Ask in the chat of this content; a new chat gets what was chosen for it first. Runs in a thread."""
+    with assistant.meaning(content):
+        return _ask(assistant, text, chat_id, chosen)
+
+
+def _ask(assistant: Assistant, text: str, chat_id: int | None, chosen: Choices | None) -> Reply:
     if chosen is None:
         return assistant.stream(text, chat=chat_id)
     chat = assistant.new_chat(model=chosen.model, system=chosen.system, sampling=chosen.sampling, learn=chosen.learn)
@@ -217,6 +230,11 @@ def _begin(assistant: Assistant, text: str, chat_id: int | None, chosen: Choices
     except BaseException:
         assistant.delete_chat(chat.id)
         raise
+
+
+def _title(assistant: Assistant, chat_id: int, content: str, stop: threading.Event) -> str | None:
+    with assistant.meaning(content):
+        return assistant.write_title(chat_id, cancel=stop)
 
 
 def _made(answer: Answer) -> str:

@@ -119,6 +119,11 @@ class UndoActions(Screen[None]):
     async def _undo_pressed(self) -> None:
         await self.action_undo_delete()
 
+    def forget_undo(self) -> None:
+        """Nothing that was put away can be brought back any more."""
+        self.put_away.clear()
+        self._tell_of_last()
+
     async def purge_deleted(self) -> None:
         """The person leaves: what they deleted is removed for good."""
         home = self.claw.opened
