@@ -74,10 +74,11 @@ class Keeper:
         return self._scheduler.conditions
 
     def begin(self) -> None:
-        """Watch in a thread from now on."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, daemon=True, name="idle-keeper")
-            self._thread.start()
+        """Watch in a thread from now on; not once it was closed, which may come first where an app ends at once."""
+        if self._thread is None and not self._stop.is_set():
+            thread = threading.Thread(target=self._watch, daemon=True, name="idle-keeper")
+            thread.start()
+            self._thread = thread  # Only now: one that has not begun cannot be waited for.
 
     def touch(self) -> None:
         """The person is here: a key was pressed. Costs next to nothing; a run of ours leaves at once, and a model that

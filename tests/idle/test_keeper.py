@@ -161,3 +161,11 @@ def test_watching_costs_nothing_that_is_felt(home_: SimpleNamespace, machine: Si
     used = sum(me.cpu_times()[:2]) - before
     assert used < 0.1 * (time.monotonic() - began)
     keeper.close()
+
+
+def test_closed_before_it_begins_it_does_not_watch(home_: SimpleNamespace, machine: SimulatedMachine) -> None:
+    before = threading.active_count()
+    keeper = Keeper(home_, probes=machine, poll_s=10.0)  # type: ignore[arg-type]
+    keeper.close()
+    keeper.begin()
+    assert threading.active_count() == before
