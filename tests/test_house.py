@@ -16,6 +16,7 @@ LAYERS = {
     "errors": 0,
     "files": 0,
     "glimpse": 0,
+    "invalid": 0,
     "hours": 0,
     "language": 0,
     "leftovers": 0,
