@@ -123,7 +123,9 @@ async def test_an_archived_chat_leaves_the_list_and_is_there_on_demand(
     async with app.run_test(size=(120, 36)) as pilot:
         await say(pilot, app, "keep", until)
         await pilot.press("ctrl+n")
+        await until(pilot, lambda: app.main.chat_id is None)
         await say(pilot, app, "put away", until)
+        await until(pilot, lambda: listed(app) == ["put away", "keep"])
         await app.main.run_action("archive_chat")
         await until(pilot, lambda: listed(app) == ["keep", "▸ Archived  1"])
         assert [chat.title for chat in scripted.chats(archived=True)] == ["put away"]
