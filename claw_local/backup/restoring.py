@@ -21,6 +21,7 @@ from pathlib import Path
 
 from ..errors import BackupError, StoreError
 from ..files import write_whole
+from ..leftovers import remove
 from ..paths import Paths
 from ..store import encrypting, opening, unlocking
 from ..store.content import mark_anew
@@ -179,6 +180,7 @@ class _Switch:
                 step()
             raise
         self._put_old_adapters_away(before)
+        remove(self.paths.caches)  # Of chats that these numbers do not mean any more.
         if not any(before.iterdir()):
             before.rmdir()
             return None

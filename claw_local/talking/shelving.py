@@ -42,12 +42,12 @@ class Shelving:
         self._store = store
         self._folder = folder
         self._most = most_mb * MEGABYTE
-        self._said: dict[int, tuple[int, Generation]] = {}
+        self._said: dict[int, tuple[str, int, Generation]] = {}
 
     def begun(self, chat_id: int, message_id: int, generation: Generation) -> None:
         """Note what is being said in a chat."""
         self._said.pop(chat_id, None)
-        self._said[chat_id] = message_id, generation
+        self._said[chat_id] = self._store.database.content, message_id, generation
         while len(self._said) > MOST_NOTED:
             del self._said[next(iter(self._said))]
 
@@ -88,8 +88,10 @@ class Shelving:
 
     def _chat_of(self, tokens: Sequence[int]) -> int | None:
         """The chat whose last reply here these tokens are."""
-        held = list(tokens)
-        for chat_id, (message_id, generation) in reversed(self._said.items()):
+        held, content = list(tokens), self._store.database.there
+        for chat_id, (then, message_id, generation) in reversed(self._said.items()):
+            if then != content:  # A backup was put in place of what was said, under the same numbers.
+                continue
             said = [*generation.prompt_ids, *generation.response_ids]
             of_it = common(held, said) == len(held) > len(generation.prompt_ids)
             if of_it and self._store.messages.is_there(message_id):

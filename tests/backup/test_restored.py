@@ -69,7 +69,9 @@ def window(home: Paths) -> Iterator[Assistant]:
 def test_a_message_never_lands_in_a_chat_that_has_the_number_of_another(
     window: Assistant, home: Paths, backup: Path
 ) -> None:
+    home.caches.mkdir()
     restore(home, backup)
+    assert not home.caches.exists(), "they are of chats that are not here any more"
     before = told(home)
     for _ in range(2):  # Asking again makes it no better.
         with pytest.raises(RestoredError, match="put back from a backup meanwhile, so nothing was written"):
