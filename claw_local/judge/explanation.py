@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..signals.attached import own_words
 from ..signals.quoted import spoken
-from . import words
+from . import phrases, words
 from .calibration import VERDICTS
 from .filters import FILTERS
 from .judge import Judge
@@ -20,11 +20,11 @@ PATTERNS = {"wish": "request", "new_subject": "question_start"}
 
 @dataclass(frozen=True)
 class Counted:
-    """Words that counted beside the model.
+    """What counted beside the model.
 
     Attributes:
-        name: what they were taken for.
-        words: where they stand in the message, "" if it is the message as a whole.
+        name: what the words were taken for; "wording" of what was learned from labels.
+        words: where they stand in the message, or which spoke most; "" if it is the message as a whole.
         verdict: what they speak for.
         nats: how strongly.
     """
@@ -89,10 +89,10 @@ def passed(verdict: Verdict) -> dict[str, bool]:
 
 
 def counted(question: str, reply: str, message: str, share: float = 1.0, *, working: bool = False) -> list[Counted]:
-    """The groups of words that speak in a message, the strongest first.
+    """What speaks in a message, the strongest first: groups of words, and its wording over the verdict it fits least.
 
     Args:
-        share: how much of what they say counts.
+        share: how much of it counts.
         working: see `AnyJudge.judge`.
     """
     weights = words.data()["weights"]
@@ -101,6 +101,12 @@ def counted(question: str, reply: str, message: str, share: float = 1.0, *, work
         if strength and share:
             verdict, weight = weights[name]
             found.append(Counted(name, _where(name, words.tidy(message)), verdict, share * weight * strength))
+    if share and not working:
+        nats = phrases.evidence(question, reply, message)
+        for verdict, more in zip(VERDICTS, share * (nats - nats.min()), strict=True):
+            if more:
+                telling = phrases.shipped().telling(message, verdict)
+                found.append(Counted("wording", ", ".join(telling), verdict, float(more)))
     return sorted(found, key=lambda one: -one.nats)
 
 

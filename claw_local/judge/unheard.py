@@ -1,6 +1,7 @@
 """A judge whose word on the first question counts nothing, since it failed that exam: the words of a message decide.
 
-They are read by rules that a person can look at (`data/judge_words.json`), as checks read a text. It must never ask the
+They are read by rules that a person can look at (`data/judge_words.json`), as checks read a text, and by wordings that
+were learned from labels (`phrases`). It must never ask the
 judge it stands for about a message.
 """
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from ..signals.attached import own_words
 from ..signals.quoted import spoken
-from . import tools, words
+from . import said, tools
 from .calibration import CONFIDENCE, SCORES, VERDICTS, decide, posterior
 from .directing import direct
 from .verdict import AnyJudge, Identity, Verdict
@@ -46,7 +47,7 @@ class UnheardJudge:
             return Verdict(score, {name: float(SCORES[name] == score) for name in VERDICTS}, "", "", False, [], version)
         question, next_text = own_words(question), spoken(next_text)
         nothing = np.zeros(len(VERDICTS))
-        shares = posterior(nothing, nothing, words.evidence(question, reply, next_text, working=working))
+        shares = posterior(nothing, nothing, said.evidence(question, reply, next_text, working=working))
         score = SCORES[decide(shares, self._confidence)] if next_text.strip() else 0
         direction = direct(score, next_text, reply)
         return Verdict(

@@ -11,7 +11,7 @@ import pytest
 
 from claw_local.engine.base import Cancelled
 from claw_local.engine.llama_cpp import LlamaCppEngine
-from claw_local.judge import words
+from claw_local.judge import phrases, words
 from claw_local.judge.calibration import VERDICTS, posterior
 from claw_local.judge.evaluation import evaluate, measure, measure_hints
 from claw_local.judge.examples import Example, NextRole, Score
@@ -131,7 +131,8 @@ def test_the_parts_of_an_explanation_add_up_to_its_verdict(judge: Judge) -> None
     assert told.logprobs is not None and told.prior is not None
     added = {name: sum(one.nats for one in told.counted if one.verdict == name) for name in VERDICTS}
     evidence = words.evidence("What is fog?", "Fog is a low cloud.", text)
-    assert [added[name] for name in VERDICTS] == pytest.approx(evidence.tolist())
+    wording = phrases.evidence("What is fog?", "Fog is a low cloud.", text)
+    assert [added[name] for name in VERDICTS] == pytest.approx((evidence + wording - wording.min()).tolist())
     summed = posterior(
         np.array(list(told.logprobs.values())), np.array(list(told.prior.values())), np.array(list(added.values()))
     )

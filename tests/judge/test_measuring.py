@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 
 from claw_local.engine.base import Cancelled
-from claw_local.judge import exam
+from claw_local.judge import exam, phrases
+from claw_local.judge.calibration import VERDICTS
 from claw_local.judge.evaluation import auc_of, evaluate, measure, measure_hints
 from claw_local.judge.exam import Pair
 from claw_local.judge.examples import Example, NextRole, Score
@@ -44,16 +46,22 @@ def verdict(score: Score, **probabilities: float) -> Verdict:
 # A judge whose word counts nothing
 
 
+def shares(reply: str, message: str, nats: list[float]) -> dict[str, float]:
+    """Probabilities of what the lists of words say, in nats, and the wording beside it."""
+    raised = np.exp(np.array(nats) + phrases.evidence("How?", reply, message))
+    return {name: round(float(one), 4) for name, one in zip(VERDICTS, raised / raised.sum(), strict=True)}
+
+
 def test_words_alone_are_read_by_rules() -> None:
     judge = UnheardJudge(Deaf())
     judge.read_ahead("How?", "So.")
     wish = judge.judge("How?", "1. So", "No lists please, just plain sentences.")
     assert (wish.score, wish.hint, wish.scope, wish.directive) == (-1, wish.candidate, "everywhere", True)
     assert wish.candidate == "No lists please, just plain sentences." and wish.filters == []
-    assert wish.probabilities == {"good": 0.0453, "neutral": 0.0453, "bad": 0.9094}  # e^3 / (e^3 + 2): wish twice 1.5.
+    assert wish.probabilities == shares("1. So", "No lists please, just plain sentences.", [0, 0, 3])  # Wish twice 1.5.
     praised = judge.judge("How?", "So.", "Perfect, thank you!")
     assert (praised.score, praised.hint) == (1, "")
-    assert praised.probabilities == {"good": 0.787, "neutral": 0.1065, "bad": 0.1065}  # e^2 / (e^2 + 2)
+    assert praised.probabilities == shares("So.", "Perfect, thank you!", [2, 0, 0])
     assert praised.version == "words of version" and judge.identity == Deaf.identity
     nothing = judge.judge("How?", "So.", "  ")
     assert (nothing.score, set(nothing.probabilities.values())) == (0, {0.3333})
@@ -62,8 +70,10 @@ def test_words_alone_are_read_by_rules() -> None:
 
 
 def test_it_is_as_sure_as_it_has_to_be() -> None:
-    assert UnheardJudge(Deaf(), confidence=0.78).judge("How?", "So.", "Perfect, thank you!").score == 1
-    assert UnheardJudge(Deaf(), confidence=0.79).judge("How?", "So.", "Perfect, thank you!").score == 0
+    sure = shares("So.", "Perfect, thank you!", [2, 0, 0])["good"]
+    assert 0.9 < sure < 0.999
+    assert UnheardJudge(Deaf(), confidence=sure - 0.001).judge("How?", "So.", "Perfect, thank you!").score == 1
+    assert UnheardJudge(Deaf(), confidence=sure + 0.001).judge("How?", "So.", "Perfect, thank you!").score == 0
 
 
 def test_a_tools_outcome_is_certain_and_gives_no_hint() -> None:
