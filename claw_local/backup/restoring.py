@@ -21,6 +21,7 @@ from pathlib import Path
 
 from ..errors import BackupError, StoreError
 from ..files import write_whole
+from ..language import _
 from ..leftovers import remove
 from ..paths import Paths
 from ..store import encrypting, opening, unlocking
@@ -57,7 +58,9 @@ def look(file: Path) -> Manifest:
         with opened(file) as (_, manifest):
             return manifest
     except OSError as error:
-        raise BackupError(f"{file} cannot be read ({error.strerror or error}). Make it readable.") from error
+        raise BackupError(
+            _("{file} cannot be read ({error}). Make it readable.", file=file, error=error.strerror or error)
+        ) from error
 
 
 def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction: None) -> Restored:
@@ -75,26 +78,29 @@ def restore(paths: Paths, file: Path, *, report: Report = lambda words, fraction
     try:
         with opened(file) as (archive, manifest):
             unpack(file, archive, manifest, staging, report)
-        report("checking the database", 0.7)
+        report(_("checking the database"), 0.7)
         _unlock(file, staging)
         try:
             tables.check(staging / DATABASE)
         except Wrong as wrong:
             raise refused(file, wrong) from wrong
         _bring_up_to_date(file, staging)
-        report("putting it in place", 0.9)
+        report(_("putting it in place"), 0.9)
         was_encrypted = opening.is_encrypted(staging / DATABASE)
         key = _as_here(paths, staging)
         before = _Switch(paths, staging, manifest, key).run()
     except OSError as error:
         raise BackupError(
-            f"{file} cannot be restored ({error.strerror or error}). Free some space, or make the folder writable; "
-            "all is as it was."
+            _(
+                "{file} cannot be restored ({error}). Free some space, or make the folder writable; all is as it was.",
+                file=file,
+                error=error.strerror or error,
+            )
         ) from error
     finally:
         opening.let_go(staging / DATABASE)
         shutil.rmtree(staging, ignore_errors=True)
-    report("done", 1.0)
+    report(_("done"), 1.0)
     return Restored(manifest, before, was_encrypted and key is None)
 
 
@@ -111,7 +117,7 @@ def _bring_up_to_date(file: Path, staging: Path) -> None:
     try:
         Database(Paths(data=staging, config=staging)).close()
     except StoreError as error:
-        raise refused(file, Wrong("holds a database that cannot be brought up to date")) from error
+        raise refused(file, Wrong(_("holds a database that cannot be brought up to date"))) from error
 
 
 def _unlock(file: Path, staging: Path) -> None:
@@ -119,7 +125,7 @@ def _unlock(file: Path, staging: Path) -> None:
     try:
         unlocking.read(staging / DATABASE)
     except StoreError as error:
-        raise refused(file, Wrong("is damaged: how its database is encrypted cannot be read")) from error
+        raise refused(file, Wrong(_("is damaged: how its database is encrypted cannot be read"))) from error
     opening.key_of(staging / DATABASE, named=file)
 
 
@@ -149,7 +155,7 @@ def _check_idle(paths: Paths) -> None:
     except sqlite3.Error:
         return  # Damaged, or not a database: what a backup is there for.
     if any(process_lives(process) for (process,) in rows):
-        raise BackupError("A learning run is going on. Wait for it to end, and restore then.")
+        raise BackupError(_("A learning run is going on. Wait for it to end, and restore then."))
 
 
 @dataclass
@@ -203,8 +209,12 @@ class _Switch:
             live.backup(copy, progress=_patient)
         except sqlite3.OperationalError as error:
             raise BackupError(
-                f"What is here now cannot be copied to {before} first ({error}). Free some space, or close other "
-                "programs, and restore again; all is as it was."
+                _(
+                    "What is here now cannot be copied to {before} first ({error}). Free some "
+                    "space, or close other programs, and restore again; all is as it was.",
+                    before=before,
+                    error=error,
+                )
             ) from error
         except sqlite3.DatabaseError:  # Damaged: kept as it is, when it has to make room.
             copy.close()
@@ -281,8 +291,11 @@ class _Switch:
                 live.close()
         except sqlite3.OperationalError as error:
             raise BackupError(
-                f"{self.paths.database} is held by another program ({error}). Close it and restore again; all is as it "
-                "was."
+                _(
+                    "{database} is held by another program ({error}). Close it and restore again; all is as it was.",
+                    database=self.paths.database,
+                    error=error,
+                )
             ) from error
         except sqlite3.DatabaseError:
             # None there, or one that is no database any more: nobody can be using it.
@@ -312,7 +325,9 @@ class _Switch:
                 Path(path).relative_to(self.paths.adapters).parts[0] for path in tables.paths_in(connection) if path
             }
         except (sqlite3.Error, ValueError) as error:
-            raise StoreError(f"The restored database cannot be read: {error}. Run `claw-local doctor`.") from error
+            raise StoreError(
+                _("The restored database cannot be read: {error}. Run `claw-local doctor`.", error=error)
+            ) from error
         finally:
             connection.close()
         # The backup is in place: what cannot be moved stays where it is, and is in nobody's way.

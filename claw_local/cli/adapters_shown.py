@@ -77,7 +77,7 @@ def one(record: AdapterRecord) -> None:
     )
     typer.echo(_("Parent: adapter {id}", id=record.parent_id) if record.parent_id else _("Parent: the base model"))
     if "mix" in recipe:
-        parts = ", ".join(f"{_('adapter {id}', id=part)} × {weight:g}" for part, weight in recipe["mix"])
+        parts = ", ".join(_("adapter {id}", id=part) + f" × {weight:g}" for part, weight in recipe["mix"])
         typer.echo(_("A mix of: {parts}", parts=parts))
     origin = recipe.get("origin") or {}
     if origin:

@@ -87,7 +87,7 @@ def restore(
             counts=_counted(manifest.counts),
         )
         if not sys.stdin.isatty() or json_output:
-            raise UsageError(f"{said} {_('Nothing was restored. To restore it without being asked, add --yes.')}")
+            raise UsageError(said + " " + _("Nothing was restored. To restore it without being asked, add --yes."))
         typer.echo(said, err=True)
         if since:
             typer.echo(

@@ -134,7 +134,7 @@ def edit() -> None:
             except (SettingsError, UnicodeDecodeError) as error:
                 said = str(error) if isinstance(error, SettingsError) else _("This is not UTF-8 text.")
                 if not sys.stdin.isatty():
-                    raise SettingsError(f"{said} {_('Nothing was changed.')}") from error
+                    raise SettingsError(said + " " + _("Nothing was changed.")) from error
                 typer.echo(said, err=True)
                 if not typer.confirm(_("Edit it again?"), default=True, err=True):
                     raise SettingsError(_("Nothing was changed.")) from error
@@ -231,7 +231,7 @@ def _lined(text: str) -> str:
 def _row(setting: Setting) -> tuple[str, ...]:
     from ..settings_file import shown
 
-    default = "" if setting.value == setting.default else f"({_('default {value}', value=shown(setting.default))})"
+    default = "" if setting.value == setting.default else _("(default {value})", value=shown(setting.default))
     origin = _(_FROM[setting.origin])
     about = " ".join(filter(None, [default, f"[{origin}]" if origin else "", setting.doc]))
     return setting.key, shown(setting.value), about

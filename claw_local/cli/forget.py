@@ -126,7 +126,8 @@ def _show(plan: Plan) -> None:
             what = ngettext("{number} message of it", "{number} messages of it", count)
         else:
             what = _("its title or settings")
-        say(f"{chat:>5}  {short(title or _('untitled'), 48)}: {what}")
+        called = short(title or _("untitled"), 48)
+        say(f"{chat:>5}  {called}: {what}")
     for identity, _chat, role, text in plan.messages:
         say(f"       {role} {identity}: {short(text, 60)}")
     if len(plan.messages) < plan.counts["messages"]:

@@ -61,7 +61,7 @@ def show_all(
         typer.echo(_("No chats are archived.") if archived else _("No chats yet. Start one with: claw-local chat"))
     else:
         for chat in chats:
-            typer.echo(f"{chat.id:>5}  {chat.updated_at[:16].replace('T', ' ')}  {short(chat.title or _('untitled'))}")
+            typer.echo(f"{chat.id:>5}  {chat.updated_at[:16].replace('T', ' ')}  {_title(chat)}")
     if away:
         typer.echo(
             ngettext(
@@ -87,7 +87,7 @@ def search(
         print_json({"found": found})
         return
     for hit in found:
-        typer.echo(f"{hit.chat_id:>5}  {hit.created_at[:16].replace('T', ' ')}  {short(hit.title or _('untitled'))}")
+        typer.echo(f"{hit.chat_id:>5}  {hit.created_at[:16].replace('T', ' ')}  {_title(hit)}")
         typer.echo(f"       {hit.role} {hit.message_id}: {_marked(hit.snippet, hit.marks)}")
     if not found:
         typer.echo(_("Nothing was found."), err=True)
@@ -259,7 +259,7 @@ def delete(
             if not sys.stdin.isatty() or json_output:
                 raise UsageError(_("Nothing was deleted. To delete without being asked, add --yes."))
             for chat in records:
-                typer.echo(f"{chat.id:>5}  {short(chat.title or _('untitled'))}", err=True)
+                typer.echo(f"{chat.id:>5}  {_title(chat)}", err=True)
             if not typer.confirm(_("Delete for good? This cannot be undone."), err=True):
                 typer.echo(_("Nothing was deleted."), err=True)
                 raise typer.Exit(1)
@@ -298,6 +298,10 @@ def _marked(line: str, marks: tuple[tuple[int, int], ...]) -> str:
         shown += harmless(line[end:start]) + typer.style(harmless(line[start:stop]), bold=True)
         end = stop
     return shown + harmless(line[end:])
+
+
+def _title(chat: Any) -> str:
+    return short(chat.title or _("untitled"))
 
 
 def _chats(count: int) -> str:

@@ -159,9 +159,7 @@ def run(arguments: Sequence[str]) -> int:
         if "--debug" in arguments:
             raise
         typer.echo(
-            _(FULL)
-            if error.errno == errno.ENOSPC
-            else _("Nothing could be written: {strerror}.", strerror=error.strerror),
+            _(FULL) if error.errno == errno.ENOSPC else _("Nothing could be written: {reason}.", reason=error.strerror),
             err=True,
         )
         return 1

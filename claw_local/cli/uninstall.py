@@ -71,7 +71,7 @@ def _show(pieces: list[Piece], data: Data, package: Package) -> None:
     typer.echo(_("Outside the package:") if pieces else _("Outside the package: nothing"))
     for piece in pieces:
         typer.echo(
-            f"  {piece.kind}: {piece.path}" + (f" ({_('the line {line}', line=piece.line)})" if piece.line else "")
+            f"  {piece.kind}: {piece.path}" + (" " + _("(the line {line})", line=piece.line) if piece.line else "")
         )
     typer.echo(_("Your data, {size}:", size=size(data.size)) if data.entries else _("Your data: none"))
     for entry in data.entries:
