@@ -313,7 +313,8 @@ def _checked(section: str, name: str, value: Any, others: dict[str, Any]) -> Any
     assert problem is not None
     allowed, words = _allowed(f"{section}.{name}"), invalid.own_words(problem)
     said = _("it takes {allowed}", allowed=allowed) if allowed and not words else invalid.said(problem)
-    told = [_("{key} cannot be {value}: {reason}.", key=f"{section}.{name}", value=_told(value), reason=said)]
+    key = f"{section}.{name}"
+    told = [_("{key} cannot be {value}: {reason}.", key=key, value=_told(value), reason=said)]
     if allowed and words:
         told.append(_("It takes {allowed}.", allowed=allowed))
     raise UsageError(" ".join(told))

@@ -195,8 +195,9 @@ def likes(
         typer.echo(_("You like: {likes}.", likes=", ".join(like.words for like in found)))
         for like in found:
             typer.echo(
-                _(
-                    "  {words}: {evidence} ({confidence:.0%} sure)",
+                "  "
+                + _(
+                    "{words}: {evidence} ({confidence:.0%} sure)",
                     words=like.words,
                     evidence=short(like.evidence, 100),
                     confidence=like.confidence,
