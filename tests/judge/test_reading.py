@@ -30,6 +30,11 @@ def evenly(text: str) -> dict[str, float]:
     return dict.fromkeys((" positive", " neutral", " negative", " good", " bad", " yes", " no"), 1.0)
 
 
+def alike(text: str) -> dict[str, float]:
+    """The few-shot judge's verdicts alone, all alike."""
+    return dict.fromkeys((" positive", " neutral", " negative"), 1.0)
+
+
 def torn(text: str) -> dict[str, float]:
     """Trained: twice as likely good as each of the others."""
     return {**evenly(text), " good": 1.0 + math.log(2.0)}
@@ -45,7 +50,7 @@ def test_a_reading_adds_up_model_lean_and_words() -> None:
     assert list(reading.prior) == [0.0, 0.0, 0.0] and list(reading.evidence) == [2.0, 0.0, 0.0]
     share = 2 * math.e**2  # Twice as likely, and 2 nats of praise.
     assert reading.probabilities == pytest.approx([share / (share + 2), 1 / (share + 2), 1 / (share + 2)], abs=1e-4)
-    few_shot = judge_on(Known(evenly)).read("How?", "So.", "Perfect, thank you!")
+    few_shot = judge_on(Known(alike)).read("How?", "So.", "Perfect, thank you!")
     assert few_shot.prior == pytest.approx([math.log(1 / 3)] * 3, abs=1e-4)
     assert few_shot.probabilities == pytest.approx([0.787, 0.1065, 0.1065], abs=1e-4)
 
