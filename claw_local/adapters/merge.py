@@ -158,8 +158,14 @@ def _changed(base: Path, header: GgufHeader, loras: Sequence[tuple[LoraFile, flo
     for lora, scale in loras:
         if lora.header.text("general.architecture") != header.text("general.architecture"):
             raise AdapterError(
-                f"The adapter {lora.path} was made for a {lora.header.text('general.architecture')} model, and "
-                f"{base.name} is {header.text('general.architecture')}. Name the model it was made for with --model."
+                _(
+                    "The adapter {path} was made for a {architecture} model, and {name} is {other}. Name the model it "
+                    "was made for with --model.",
+                    path=lora.path,
+                    architecture=lora.header.text("general.architecture"),
+                    name=base.name,
+                    other=header.text("general.architecture"),
+                )
             )
         for weight in sorted(lora.weights):
             tensor = header.tensors.get(weight)

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ClawError
-from ..language import N_, _
+from ..language import N_, _, begin, use
 from ..prompting import ask_with
 from . import (
     adapters,
@@ -136,15 +136,16 @@ def options(
     """Options that go before every command."""
     ask_with(ask_passphrase)
     # What programs read is the same in every language.
-    if ctx.invoked_subcommand != "serve" and "--json" not in (ctx.obj or ()):
-        _speak()
+    _speak(english=ctx.invoked_subcommand == "serve" or "--json" in (ctx.obj or ()))
 
 
-def _speak() -> None:
+def _speak(*, english: bool) -> None:
     """Use the person's language, if where it is set can be found."""
-    from ..language import begin
     from ..paths import locate
 
+    use("en")
+    if english:
+        return
     with contextlib.suppress(ClawError, OSError, RuntimeError):  # The command says what is wrong with the home.
         begin(locate())
 

@@ -31,7 +31,7 @@ def check_learning(part: str, outcome: Outcome | None, *, learns_on: str = "") -
             part,
             "problem",
             _("installed, but it does not work: {ending}", ending=tidy(outcome.ending)),
-            f"{pip} --force-reinstall --no-deps {part}",
+            " ".join((pip, "--force-reinstall --no-deps", part)),
         )
     version = outcome.result.get("version", "")
     match part:
