@@ -68,20 +68,14 @@ class Paths:
             StoreError: if a folder cannot be made.
         """
         from .errors import StoreError
-        from .language import _
 
         for folder in (self.data, self.config, self.adapters, self.models, self.backups, self.runs):
             try:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             except OSError as error:
                 raise StoreError(
-                    _(
-                        "Cannot make the folder {folder}: {error}. Make it writable, or set "
-                        "{variable} to a folder that is.",
-                        folder=folder,
-                        error=error.strerror or error,
-                        variable=HOME_VARIABLE,
-                    )
+                    f"Cannot make the folder {folder}: {error.strerror or error}. "
+                    f"Make it writable, or set {HOME_VARIABLE} to a folder that is."
                 ) from error
         from .leftovers import keep_notes_in
 
@@ -101,16 +95,8 @@ def locate(home: str | os.PathLike[str] | None = None) -> Paths:
             root = Path(os.path.realpath(Path(chosen).expanduser()))
         except (RuntimeError, OSError) as error:
             from .errors import StoreError
-            from .language import _
 
-            raise StoreError(
-                _(
-                    "There is no folder {chosen} ({error}). Set {variable} to another one.",
-                    chosen=chosen,
-                    error=error,
-                    variable=HOME_VARIABLE,
-                )
-            ) from error
+            raise StoreError(f"There is no folder {chosen} ({error}). Set {HOME_VARIABLE} to another one.") from error
         return Paths(data=root, config=root)
     import platformdirs
 

@@ -241,15 +241,31 @@ def _allowed(key: str) -> str:
     field = _sections()[section].model_fields[name]
     kind = field.annotation
     if typing.get_origin(kind) is Literal:
-        return f"one of {', '.join(map(str, typing.get_args(kind)))}"
+        return _("one of {choices}", choices=", ".join(map(str, typing.get_args(kind))))
     if kind is bool:
-        return "true or false"
+        return _("true or false")
     if kind not in (int, float):
-        return "text" if kind is str else "a list" if typing.get_origin(kind) in (list, tuple) else ""
-    words = ["a whole number" if kind is int else "a number"]
-    for bound, said in (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below")):
-        words += [f"{said} {getattr(rule, bound):g}" for rule in field.metadata if hasattr(rule, bound)]
-    return " ".join(words)
+        return _("text") if kind is str else _("a list") if typing.get_origin(kind) in (list, tuple) else ""
+    bounds = {name: getattr(rule, name) for rule in field.metadata for name in _BOUNDS if hasattr(rule, name)}
+    low, high = (next((name for name in pair if name in bounds), "") for pair in (("ge", "gt"), ("le", "lt")))
+    told = {"kind": _("a whole number") if kind is int else _("a number")}
+    told |= {"low": f"{bounds.get(low, 0):g}", "high": f"{bounds.get(high, 0):g}"}
+    return _(_NUMBERS[low, high], **told)
+
+
+_BOUNDS = ("ge", "gt", "le", "lt")
+_NUMBERS = {
+    ("", ""): "{kind}",
+    ("ge", ""): N_("{kind} from {low}"),
+    ("gt", ""): N_("{kind} above {low}"),
+    ("", "le"): N_("{kind} to {high}"),
+    ("", "lt"): N_("{kind} below {high}"),
+    ("ge", "le"): N_("{kind} from {low} to {high}"),
+    ("ge", "lt"): N_("{kind} from {low} below {high}"),
+    ("gt", "le"): N_("{kind} above {low} to {high}"),
+    ("gt", "lt"): N_("{kind} above {low} below {high}"),
+}
+"""What a number may be, by its lower and its upper bound."""
 
 
 def _known(key: str) -> str:

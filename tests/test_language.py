@@ -89,7 +89,7 @@ SAYING = ("typer.echo", "typer.confirm", "typer.prompt")
 TOLD = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"Check", "Wrong", "DamagedGguf"}
 FINISHED = (
     *("adapters", "backup", "cli", "doctor", "engine", "forgetting", "history", "idle", "judge", "memory", "store"),
-    *("talking", "tools", "paths.py", "settings.py", "settings_file.py", "invalid.py", "assistant.py"),
+    *("talking", "tools", "settings.py", "settings_file.py", "invalid.py", "assistant.py"),
 )
 """What of claw_local a person reads in their own language."""
 ENGLISH = (
@@ -246,7 +246,7 @@ def test_commands_speak_it_and_programs_read_english(home: Paths, capsys: pytest
     assert run(["config", "get", "app.colour", "--json"]) == 2
     assert "There is no setting app.colour." in capsys.readouterr().err
     assert run(["config", "set", "sampling.temperature", "warm"]) == 2
-    assert "kann nicht 'warm' sein: nimmt eine Zahl" in capsys.readouterr().err
+    assert "kann nicht 'warm' sein: nimmt eine Zahl von 0 bis 5." in capsys.readouterr().err
     assert (
         run(["history", "list", "--limit", "0"]) == 2 and "nimmt eine ganze Zahl von 1 bis" in capsys.readouterr().err
     )

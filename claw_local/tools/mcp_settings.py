@@ -15,6 +15,7 @@ from ..language import _
 from ..settings import has_login
 
 FILE = "mcp.json"
+FORM = '{"mcpServers": {"NAME": {"command": "…"}}}'
 LARGEST = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}\Z")
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -70,9 +71,7 @@ def read_servers(config: Path) -> dict[str, McpServer]:
         ) from error
     listed = said.get("mcpServers") if isinstance(said, dict) else None
     if not isinstance(listed, dict):
-        raise SettingsError(
-            _("{file} has to look like {form}. Mend it.", file=file, form='{"mcpServers": {"NAME": {"command": "…"}}}')
-        )
+        raise SettingsError(_("{file} has to look like {form}. Mend it.", file=file, form=FORM))
     servers = {}
     for name, about in listed.items():
         if not _NAME.match(name):
