@@ -121,6 +121,30 @@ def _is_marked(said: ast.expr) -> bool:
     return words.startswith("claw-local") or not re.search(r"[A-Za-z]{2,}", words)
 
 
+def _of_its_own(function: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function and not in one within it."""
+    inner = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    for child in ast.iter_child_nodes(function):
+        yield child
+        if not isinstance(child, inner):
+            yield from _of_its_own(child)
+
+
+def test_where_a_text_is_said_nothing_else_is_called_by_that_name() -> None:
+    wrong = []
+    for source in languages.SOURCES:
+        for file in (ROOT / source).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if not isinstance(node, ast.FunctionDef):
+                    continue
+                names = [one for one in _of_its_own(node) if isinstance(one, ast.Name) and one.id == "_"]
+                names += [one for one in ast.walk(node.args) if isinstance(one, ast.arg) and one.arg == "_"]
+                says = any(isinstance(one, ast.Call) and getattr(one.func, "id", "") == "_" for one in ast.walk(node))
+                if says and any(isinstance(getattr(one, "ctx", ast.Store()), ast.Store) for one in names):
+                    wrong.append(f"{file.relative_to(ROOT)}:{node.lineno} {node.name}")
+    assert not wrong
+
+
 def test_no_sentence_of_the_finished_parts_is_left_in_english() -> None:
     unmarked, seen = [], 0
     for part in FINISHED:

@@ -55,7 +55,7 @@ def look(file: Path) -> Manifest:
         BackupError: it is not there, cut short, or none.
     """
     try:
-        with opened(file) as (_, manifest):
+        with opened(file) as (_archive, manifest):
             return manifest
     except OSError as error:
         raise BackupError(
