@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from ..store import AdapterRecord
 
 STATES = {
-    "candidate": N_("tried"),
-    "active": N_("in use"),
-    "retired": N_("used before"),
-    "rejected": N_("not taken by the gate"),
+    "candidate": N_("candidate"),
+    "active": N_("active"),
+    "retired": N_("retired"),
+    "rejected": N_("rejected"),
+    "forgotten": N_("forgotten"),
 }
 """What adapters are, in words."""
 NO_SETTINGS = ("hints", "likes", "origin", "mix")

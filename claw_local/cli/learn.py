@@ -7,31 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from ..idle import extra
-from ..language import N_, _, ngettext
-from . import complete, idle
+from ..language import _, ngettext
+from . import complete, idle, runs_shown
 from .common import JSON_OPTION, harmless, plain, print_json, print_table, short
 from .waiting import bars
-
-if TYPE_CHECKING:
-    from ..store import Run
-
-STATES = {
-    "running": N_("running"),
-    "paused": N_("paused"),
-    "done": N_("done"),
-    "failed": N_("failed"),
-    "cancelled": N_("cancelled"),
-}
-"""What runs are doing, in words."""
-LOG_END_BYTES = 1_000_000
-"""As much of a log's end is looked at."""
 
 app = typer.Typer(help="Learning from your chats: off until you turn it on.", no_args_is_help=True)
 idle.add_to(app)
@@ -85,7 +70,7 @@ def off(json_output: bool = JSON_OPTION) -> None:
         return
     typer.echo(_("Learning is off. What was learned stays in use; `claw-local adapters use base` takes it out."))
     if run is not None:
-        typer.echo(_what_becomes_of(run))
+        typer.echo(runs_shown.what_becomes_of(run))
 
 
 @app.command()
@@ -118,7 +103,7 @@ def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -
             _(
                 "Run {id}: {state}. {words}",
                 id=state.run.id,
-                state=_(STATES.get(state.run.state, state.run.state)),
+                state=runs_shown.state(state.run),
                 words=going_on if state.run.state == "running" else last,
             )
         )
@@ -220,59 +205,18 @@ def log(
         runs = assistant.store.runs.list(limit=limit) if run is None else [assistant.store.runs.get(run)]
         folder = assistant.paths.runs
     if run is not None:
-        text = tail(folder / f"{run}.log", lines)
+        text = runs_shown.tail(folder / f"{run}.log", lines)
         if json_output:
             print_json({"run": runs[0], "log": text})
         else:
-            print_table([_row(runs[0])])
+            print_table([runs_shown.row(runs[0])])
             typer.echo(harmless("\n".join(text)) if text else _("It left no log."))
     elif json_output:
         print_json({"runs": runs})
     elif not runs:
         typer.echo(_("Nothing was learned yet. `claw-local learn now` starts a run."))
     else:
-        print_table([_row(one) for one in runs])
-
-
-def tail(file: Path, lines: int) -> list[str]:
-    """The last lines of a log; none if there is no such file. Only its end is read."""
-    try:
-        with file.open("rb") as log_file:
-            log_file.seek(max(0, file.stat().st_size - LOG_END_BYTES))
-            return log_file.read().decode("utf-8", "replace").splitlines()[-lines:]
-    except OSError:
-        return []
-
-
-def _row(run: Run) -> tuple[str, ...]:
-    if run.state == "running":
-        said = f"{run.phase} {run.progress:.0%} {run.detail}"
-    elif run.state == "done":
-        taken, reason = run.result.get("accepted"), run.result.get("reason", "")
-        if "after" in run.result:
-            said = (
-                _("the judge, in use: {reason}", reason=reason)
-                if taken
-                else _("the judge, not taken: {reason}", reason=reason)
-            )
-        else:
-            adapter = run.adapter_id or run.result.get("adapter", 0)
-            told = {"id": adapter, "reason": reason}
-            said = (
-                _("adapter {id}, in use: {reason}", **told) if taken else _("adapter {id}, not taken: {reason}", **told)
-            )
-    else:
-        said = run.detail
-    return str(run.id), run.started_at[:16].replace("T", " "), _lasted(run), _(STATES.get(run.state, run.state)), said
-
-
-def _lasted(run: Run) -> str:
-    """How long a run took, in minutes and seconds; "" while it goes on."""
-    try:
-        seconds = (datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.started_at)).total_seconds()
-    except ValueError:
-        return ""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+        print_table([runs_shown.row(one) for one in runs])
 
 
 def _say_what_was_left(assistant: Any) -> None:
@@ -287,30 +231,6 @@ def _say_what_was_left(assistant: Any) -> None:
             else _("Run {id} goes on from {place}.", id=paused.run.id, place=paused.run.where),
             err=True,
         )
-
-
-def _what_becomes_of(run: Run) -> str:
-    """Of the run that was going on, or paused, when learning was turned off."""
-    if run.state == "paused" and run.begins_anew:
-        return _(
-            "Run {id} stays paused: `claw-local learn on`, then `claw-local learn now`, begins it anew.", id=run.id
-        )
-    if run.state == "paused":
-        return _(
-            "Run {id} stays paused: `claw-local learn on`, then `claw-local learn now`, goes on with it, from {place}.",
-            id=run.id,
-            place=run.where,
-        )
-    if run.checkpoint:
-        return _(
-            "Run {id}, which is going on, leaves now and keeps what it has reached: `claw-local learn on`, then "
-            "`claw-local learn now`, goes on with it.",
-            id=run.id,
-        )
-    return _(
-        "Run {id}, which is going on, stops: it has reached nothing yet that could be kept. The lessons stay.",
-        id=run.id,
-    )
 
 
 def _offer_to_install() -> None:
