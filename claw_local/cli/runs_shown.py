@@ -47,15 +47,15 @@ def row(run: Run) -> tuple[str, ...]:
         taken, reason = run.result.get("accepted"), run.result.get("reason", "")
         if "after" in run.result:
             said = (
-                _("the judge, in use: {reason}", reason=reason)
+                _("the judge in use: {reason}", reason=reason)
                 if taken
-                else _("the judge, not taken: {reason}", reason=reason)
+                else _("the judge not taken: {reason}", reason=reason)
             )
         else:
             adapter = run.adapter_id or run.result.get("adapter", 0)
             told = {"id": adapter, "reason": reason}
             said = (
-                _("adapter {id}, in use: {reason}", **told) if taken else _("adapter {id}, not taken: {reason}", **told)
+                _("adapter {id} in use: {reason}", **told) if taken else _("adapter {id} not taken: {reason}", **told)
             )
     else:
         said = run.detail
