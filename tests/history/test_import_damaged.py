@@ -80,7 +80,7 @@ def test_of_two_messages_with_one_name_both_are_kept(store: Store, history: Hist
 def test_damage_in_the_middle_leaves_whole_chats_and_says_so(store: Store, history: History, tmp_path: Path) -> None:
     good = json.dumps(ChatGPT("good").say("u", "user", "hi").export())
     (tmp_path / "x.json").write_text(f'[{good}, {{"mapping": {{"a": oops}}}}]')
-    with pytest.raises(HistoryError, match="The 1 chats before that are imported"):
+    with pytest.raises(HistoryError, match="The 1 chat before that is imported"):
         history.import_file(tmp_path / "x.json")
     assert shown(store, 1) == [("user", "hi")]
 
