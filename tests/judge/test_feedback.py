@@ -71,6 +71,12 @@ def test_an_edit_follows_the_hint_that_the_old_text_did_not(store: Store) -> Non
     ]
 
 
+def test_an_edit_alone_says_it_too(store: Store) -> None:
+    reply = a_reply(store, "Hm.")
+    store.signals.add(reply, "edit", -1, hint="No lists.")
+    assert explicit_feedback(store) == [case(reply, "next", "Hm.", -1), case(reply, "follows", "No lists.", -1)]
+
+
 def test_a_judges_word_and_a_thumb_that_was_taken_back_say_nothing(store: Store) -> None:
     judged, taken_back = a_reply(store, "Hm."), a_reply(store, "Thanks!")
     store.signals.add(judged, "judge", -1, hint="No lists.")
