@@ -35,7 +35,7 @@ def check_learning(part: str, outcome: Outcome | None, *, learns_on: str = "") -
         )
     version = outcome.result.get("version", "")
     match part:
-        case "torch" if learns_on.startswith(NOTHING):
+        case "torch" if learns_on.startswith(_(NOTHING)):
             remedy = _("Set learning.device to auto, or install a torch that was built for CUDA.")
             return Check(
                 part, "warning", _("{version}, learns on {learns_on}", version=version, learns_on=learns_on), remedy
