@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .language import N_, _
+
 _KINDS = {
-    "float": "a number",
-    "finite": "a number",
-    "int": "a whole number",
-    "bool": "true or false",
-    "string": "text",
-    "list": "a list",
-    "tuple": "a list",
-    "dict": "a table",
-    "model": "a table",
+    "float": N_("a number"),
+    "finite": N_("a number"),
+    "int": N_("a whole number"),
+    "bool": N_("true or false"),
+    "string": N_("text"),
+    "list": N_("a list"),
+    "tuple": N_("a list"),
+    "dict": N_("a table"),
+    "model": N_("a table"),
 }
 _BOUNDS = {
-    "greater_than_equal": ("ge", "from"),
-    "greater_than": ("gt", "above"),
-    "less_than_equal": ("le", "up to"),
-    "less_than": ("lt", "below"),
+    "greater_than_equal": ("ge", N_("a number from {bound:g}")),
+    "greater_than": ("gt", N_("a number above {bound:g}")),
+    "less_than_equal": ("le", N_("a number up to {bound:g}")),
+    "less_than": ("lt", N_("a number below {bound:g}")),
 }
 
 
@@ -37,16 +39,16 @@ def wanted(problem: Mapping[str, Any]) -> str:
     """
     kind, context = str(problem["type"]), problem.get("ctx") or {}
     if kind in _BOUNDS:
-        name, word = _BOUNDS[kind]
-        return f"a number {word} {context[name]:g}"
+        name, words = _BOUNDS[kind]
+        return _(words, bound=context[name])
     if kind == "literal_error":
-        return f"one of {context['expected']}"
-    return _KINDS.get(kind.partition("_")[0], "")
+        return _("one of {choices}", choices=context["expected"])
+    return _(_KINDS.get(kind.partition("_")[0], ""))
 
 
 def said(problem: Mapping[str, Any]) -> str:
     """What is wrong, to follow a colon."""
     if problem["type"] == "extra_forbidden":
-        return "there is no such setting"
+        return _("there is no such setting")
     takes = wanted(problem)
-    return own_words(problem) or (f"it takes {takes}" if takes else str(problem["msg"]))
+    return own_words(problem) or (_("it takes {allowed}", allowed=takes) if takes else str(problem["msg"]))

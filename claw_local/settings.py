@@ -12,6 +12,7 @@ from pydantic_settings import SettingsError as EnvironmentProblem
 
 from . import hours, invalid
 from .errors import SettingsError
+from .language import _
 from .paths import Paths
 
 _LOGIN = re.compile(r"^(\s*[a-z][a-z0-9+.-]*://)?.*[@\uff20\ufe6b]", re.IGNORECASE | re.DOTALL)
@@ -389,27 +390,48 @@ def load(paths: Paths) -> Settings:
         values = tomllib.loads(paths.settings.read_text("utf-8")) if paths.settings.is_file() else {}
         return Settings(**values)
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{paths.settings} is not UTF-8 text. Save it as UTF-8, or rename the file.") from error
+        raise SettingsError(
+            _("{settings} is not UTF-8 text. Save it as UTF-8, or rename the file.", settings=paths.settings)
+        ) from error
     except EnvironmentProblem as error:
         raise SettingsError(
-            f"A CLAW_LOCAL_ variable in the environment is not valid: {error}. "
-            "One setting looks like CLAW_LOCAL_MODEL__PATH=model.gguf."
+            _(
+                "A CLAW_LOCAL_ variable in the environment is not valid: {error}. One setting "
+                "looks like CLAW_LOCAL_MODEL__PATH=model.gguf.",
+                error=error,
+            )
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
-            f"{paths.settings} is not valid TOML: {error}. Mend that line, or rename the file."
+            _(
+                "{settings} is not valid TOML: {error}. Mend that line, or rename the file.",
+                settings=paths.settings,
+                error=error,
+            )
         ) from error
     except ValidationError as error:
         key = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise SettingsError(
-            f"The setting {key} is not valid: {reason(error)}. Mend it in {paths.settings} (or in the environment)."
+            _(
+                "The setting {key} is not valid: {error}. Mend it in {settings} (or in the environment).",
+                key=key,
+                error=reason(error),
+                settings=paths.settings,
+            )
         ) from error
     except (ValueError, RecursionError) as error:
         raise SettingsError(
-            f"{paths.settings} (or the environment) holds a value that is too large or too deeply nested to be read. "
-            "Mend it, or rename the file."
+            _(
+                "{settings} (or the environment) holds a value that is too large or too deeply "
+                "nested to be read. Mend it, or rename the file.",
+                settings=paths.settings,
+            )
         ) from error
     except OSError as error:
         raise SettingsError(
-            f"Cannot read {paths.settings}: {error.strerror or error}. Make it readable, or change CLAW_LOCAL_HOME."
+            _(
+                "Cannot read {settings}: {error}. Make it readable, or change CLAW_LOCAL_HOME.",
+                settings=paths.settings,
+                error=error.strerror or error,
+            )
         ) from error

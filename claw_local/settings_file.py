@@ -23,6 +23,7 @@ from . import invalid
 from . import settings as settings_module
 from .errors import SettingsError, UsageError
 from .files import write_whole
+from .language import N_, _
 from .paths import Paths
 from .settings import Settings
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 Origin = Literal["default", "file", "environment"]
 
-_TOO_MUCH = "it holds a value that is too large or too deeply nested"
+_TOO_MUCH = N_("it holds a value that is too large or too deeply nested")
 _LONGEST_TOLD = 200
 _SECRETS = ("api_key", "apikey", "key", "api_token", "token", "secret", "password")
 
@@ -112,20 +113,37 @@ def check_text(paths: Paths, text: str) -> None:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"This is not valid TOML: {error}.") from error
+        raise SettingsError(_("This is not valid TOML: {error}.", error=error)) from error
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"This cannot be read: {_TOO_MUCH}.") from error
+        raise SettingsError(_("This cannot be read: {reason}.", reason=_(_TOO_MUCH))) from error
     sections = _sections()
     for section, content in values.items():
         if section not in sections:
-            raise SettingsError(f"There is no section [{section}].{_closest(section, list(sections))}")
+            raise SettingsError(
+                " ".join(
+                    filter(
+                        None,
+                        [_("There is no section [{section}].", section=section), _closest(section, list(sections))],
+                    )
+                )
+            )
         try:
             sections[section].model_validate(content)
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join([section, *map(str, first["loc"])])
             hint = _closest(key, names()) if first["type"] == "extra_forbidden" else ""
-            raise SettingsError(f"The setting {key} is not valid: {settings_module.reason(error)}.{hint}") from error
+            raise SettingsError(
+                " ".join(
+                    filter(
+                        None,
+                        [
+                            _("The setting {key} is not valid: {error}.", key=key, error=settings_module.reason(error)),
+                            hint,
+                        ],
+                    )
+                )
+            ) from error
 
 
 def write_text(paths: Paths, text: str) -> None:
@@ -223,15 +241,31 @@ def _allowed(key: str) -> str:
     field = _sections()[section].model_fields[name]
     kind = field.annotation
     if typing.get_origin(kind) is Literal:
-        return f"one of {', '.join(map(str, typing.get_args(kind)))}"
+        return _("one of {choices}", choices=", ".join(map(str, typing.get_args(kind))))
     if kind is bool:
-        return "true or false"
+        return _("true or false")
     if kind not in (int, float):
-        return "text" if kind is str else "a list" if typing.get_origin(kind) in (list, tuple) else ""
-    words = ["a whole number" if kind is int else "a number"]
-    for bound, said in (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below")):
-        words += [f"{said} {getattr(rule, bound):g}" for rule in field.metadata if hasattr(rule, bound)]
-    return " ".join(words)
+        return _("text") if kind is str else _("a list") if typing.get_origin(kind) in (list, tuple) else ""
+    bounds = {name: getattr(rule, name) for rule in field.metadata for name in _BOUNDS if hasattr(rule, name)}
+    low, high = (next((name for name in pair if name in bounds), "") for pair in (("ge", "gt"), ("le", "lt")))
+    told = {"kind": _("a whole number") if kind is int else _("a number")}
+    told |= {"low": f"{bounds.get(low, 0):g}", "high": f"{bounds.get(high, 0):g}"}
+    return _(_NUMBERS[low, high], **told)
+
+
+_BOUNDS = ("ge", "gt", "le", "lt")
+_NUMBERS = {
+    ("", ""): "{kind}",
+    ("ge", ""): N_("{kind} from {low}"),
+    ("gt", ""): N_("{kind} above {low}"),
+    ("", "le"): N_("{kind} to {high}"),
+    ("", "lt"): N_("{kind} below {high}"),
+    ("ge", "le"): N_("{kind} from {low} to {high}"),
+    ("ge", "lt"): N_("{kind} from {low} below {high}"),
+    ("gt", "le"): N_("{kind} above {low} to {high}"),
+    ("gt", "lt"): N_("{kind} above {low} below {high}"),
+}
+"""What a number may be, by its lower and its upper bound."""
 
 
 def _known(key: str) -> str:
@@ -241,13 +275,28 @@ def _known(key: str) -> str:
         return key
     if key in _sections():
         inside = ", ".join(name for name in known if name.startswith(f"{key}."))
-        raise UsageError(f"{key} is a section. Its settings are: {inside}.")
+        raise UsageError(_("{key} is a section. Its settings are: {inside}.", key=key, inside=inside))
     if key.rpartition(".")[2].lower().replace("-", "_") in _SECRETS:
         raise UsageError(
-            f"There is no setting {key}: secrets are never kept in the settings file. "
-            "A server's key comes from the environment or the system's keyring; the README says how."
+            _(
+                "There is no setting {key}: secrets are never kept in the settings file. A "
+                "server's key comes from the environment or the system's keyring; the README "
+                "says how.",
+                key=key,
+            )
         )
-    raise UsageError(f"There is no setting {key}.{_closest(key, known)} `claw-local config list` shows all.")
+    raise UsageError(
+        " ".join(
+            filter(
+                None,
+                [
+                    _("There is no setting {key}.", key=key),
+                    _closest(key, known),
+                    _("`claw-local config list` shows all."),
+                ],
+            )
+        )
+    )
 
 
 def _closest(word: str, known: list[str]) -> str:
@@ -255,7 +304,7 @@ def _closest(word: str, known: list[str]) -> str:
     last, lasts = word.rpartition(".")[2], [name.rpartition(".")[2] for name in known]
     for near in dict.fromkeys([last, *difflib.get_close_matches(last, lasts, n=3, cutoff=0.8)]):
         found += [name for name, end in zip(known, lasts, strict=True) if end == near and name not in found]
-    return f" Did you mean {' or '.join(found[:3])}?" if found else ""
+    return _("Did you mean {names}?", names=_(" or ").join(found[:3])) if found else ""
 
 
 def _checked(section: str, name: str, value: Any, others: dict[str, Any]) -> Any:
@@ -279,9 +328,12 @@ def _checked(section: str, name: str, value: Any, others: dict[str, Any]) -> Any
             problem = problem or own[0]
     assert problem is not None
     allowed, words = _allowed(f"{section}.{name}"), invalid.own_words(problem)
-    said = f"it takes {allowed}" if allowed and not words else invalid.said(problem)
-    takes = f" It takes {allowed}." if allowed and words else ""
-    raise UsageError(f"{section}.{name} cannot be {_told(value)}: {said}.{takes}")
+    said = _("it takes {allowed}", allowed=allowed) if allowed and not words else invalid.said(problem)
+    key = f"{section}.{name}"
+    told = [_("{key} cannot be {value}: {reason}.", key=key, value=_told(value), reason=said)]
+    if allowed and words:
+        told.append(_("It takes {allowed}.", allowed=allowed))
+    raise UsageError(" ".join(told))
 
 
 def _told(value: Any) -> str:
@@ -311,7 +363,13 @@ def _table(paths: Paths, document: TOMLDocument, section: str) -> Any:
     """A section of the file; None if it is not there. Raises SettingsError: it is something else than a section."""
     table = document.get(section)
     if table is not None and not hasattr(table, "items"):
-        raise SettingsError(f"In {paths.settings}, {section} is not a table. Mend it with: claw-local config edit")
+        raise SettingsError(
+            _(
+                "In {settings}, {section} is not a table. Mend it with: claw-local config edit",
+                settings=paths.settings,
+                section=section,
+            )
+        )
     return table
 
 
@@ -328,11 +386,19 @@ def _document(paths: Paths) -> TOMLDocument:
         return tomlkit.parse(text)
     except TOMLKitError as error:
         raise SettingsError(
-            f"{paths.settings} is not valid TOML: {error}. Mend it with: claw-local config edit"
+            _(
+                "{settings} is not valid TOML: {error}. Mend it with: claw-local config edit",
+                settings=paths.settings,
+                error=error,
+            )
         ) from error
     except (ValueError, RecursionError) as error:
         raise SettingsError(
-            f"{paths.settings} cannot be read: {_TOO_MUCH}. Mend it with: claw-local config edit"
+            _(
+                "{settings} cannot be read: {reason}. Mend it with: claw-local config edit",
+                settings=paths.settings,
+                reason=_(_TOO_MUCH),
+            )
         ) from error
 
 
@@ -340,9 +406,17 @@ def _read(paths: Paths) -> str:
     try:
         return paths.settings.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{paths.settings} is not UTF-8 text. Save it as UTF-8, or rename the file.") from error
+        raise SettingsError(
+            _("{settings} is not UTF-8 text. Save it as UTF-8, or rename the file.", settings=paths.settings)
+        ) from error
     except OSError as error:
-        raise SettingsError(f"Cannot read {paths.settings}: {error.strerror or error}. Make it readable.") from error
+        raise SettingsError(
+            _(
+                "Cannot read {settings}: {error}. Make it readable.",
+                settings=paths.settings,
+                error=error.strerror or error,
+            )
+        ) from error
 
 
 def _write(paths: Paths, document: TOMLDocument) -> None:
@@ -356,7 +430,7 @@ def _bytes(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise SettingsError(
-            "The text holds half of a character, which no file can keep. Write that place anew."
+            _("The text holds half of a character, which no file can keep. Write that place anew.")
         ) from error
 
 
@@ -368,5 +442,9 @@ def _write_bytes(paths: Paths, data: bytes) -> None:
         write_whole(target, data)
     except OSError as error:
         raise SettingsError(
-            f"Cannot write {paths.settings}: {error.strerror or error}. Make it writable, or change CLAW_LOCAL_HOME."
+            _(
+                "Cannot write {settings}: {error}. Make it writable, or change CLAW_LOCAL_HOME.",
+                settings=paths.settings,
+                error=error.strerror or error,
+            )
         ) from error

@@ -48,8 +48,9 @@ PARTS = {
     "judge": Part(
         tuple(
             f"claw_local/judge/{name}.py"
-            for name in "asking bounds calibration directing evaluation exam examples feedback filters hints scoring "
-            "tools trained unheard voting words written".split()
+            for name in "asking background bounds calibration changes deadline directing evaluation exam examples "
+            "explanation feedback filters hints judge opening personal saying scoring tools trained unheard voting "
+            "words written".split()
         ),
         ("tests/judge",),
     ),

@@ -16,6 +16,8 @@ from claw_local.paths import HOME_VARIABLE, Paths, locate
 
 # No test may reach a hub: weights come from the package that ships them.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# What is said is compared in English, whatever the person who tests speaks.
+os.environ["LC_MESSAGES"] = "C"
 # torch and llama.cpp share the OpenMP library in a test session: its waiting threads spin briefly, then sleep.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from claw_local import language
+from claw_local import errors, language
+from claw_local.cli.main import run
 from claw_local.engine.models import check_model
 from claw_local.engine.recommended import ABOUT
 from claw_local.errors import ModelError, NotFoundError
@@ -81,6 +83,98 @@ def test_texts_stand_where_they_can_be_found() -> None:
                 if (constant and id(node) in inside) or not node.args or isinstance(node.args[0], ast.JoinedStr):
                     wrong.append(f"{file.relative_to(ROOT)}:{node.lineno}")
     assert not wrong
+
+
+SAYING = ("typer.echo", "typer.confirm", "typer.prompt")
+TOLD = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {"Check", "Wrong", "DamagedGguf"}
+FINISHED = (
+    *("adapters", "backup", "cli", "doctor", "engine", "forgetting", "history", "idle", "judge", "memory", "store"),
+    *("talking", "tools", "settings.py", "settings_file.py", "invalid.py", "assistant.py"),
+)
+"""What of claw_local a person reads in their own language."""
+ENGLISH = (
+    *("cli/bench.py", "cli/judge.py", "cli/judged.py", "cli/judging.py", "cli/serve.py"),
+    *("cli/complete.py", "engine/_scoring.py", "idle/probes/gpu.py", "store/served.py"),
+    *("talking/offering.py", "talking/serving.py"),
+)
+"""But these: what a server answers, what measures judges, and what no person meets."""
+
+
+def _said(tree: ast.AST) -> Iterator[ast.expr]:
+    """What is printed, asked, or told as an error or a finding of the doctor; each side of an `if` for itself."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name = ast.unparse(node.func)
+        said = node.args[2:] if name == "Check" else node.args[:1]
+        if name in SAYING or name in TOLD:
+            for one in said:
+                yield from (one.body, one.orelse) if isinstance(one, ast.IfExp) else (one,)
+
+
+def _is_marked(said: ast.expr) -> bool:
+    """Whether no words of a person's language stand there as they are: a command, a figure and a path are none."""
+    if isinstance(said, ast.BinOp):
+        return _is_marked(said.left) and _is_marked(said.right)
+    parts = said.values if isinstance(said, ast.JoinedStr) else [said]
+    words = "".join(str(part.value) for part in parts if isinstance(part, ast.Constant)).strip()
+    return words.startswith("claw-local") or not re.search(r"[A-Za-z]{2,}", words)
+
+
+def _of_its_own(function: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function and not in one within it."""
+    inner = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    for child in ast.iter_child_nodes(function):
+        yield child
+        if not isinstance(child, inner):
+            yield from _of_its_own(child)
+
+
+def test_where_a_text_is_said_nothing_else_is_called_by_that_name() -> None:
+    wrong = []
+    for source in languages.SOURCES:
+        for file in (ROOT / source).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if not isinstance(node, ast.FunctionDef):
+                    continue
+                names = [one for one in _of_its_own(node) if isinstance(one, ast.Name) and one.id == "_"]
+                names += [one for one in ast.walk(node.args) if isinstance(one, ast.arg) and one.arg == "_"]
+                says = any(isinstance(one, ast.Call) and getattr(one.func, "id", "") == "_" for one in ast.walk(node))
+                if says and any(isinstance(getattr(one, "ctx", ast.Store()), ast.Store) for one in names):
+                    wrong.append(f"{file.relative_to(ROOT)}:{node.lineno} {node.name}")
+    assert not wrong
+
+
+def test_no_sentence_of_the_finished_parts_is_left_in_english() -> None:
+    unmarked, seen = [], 0
+    for part in FINISHED:
+        place = ROOT / "claw_local" / part
+        for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
+            if file.relative_to(ROOT / "claw_local").as_posix() in ENGLISH:
+                continue
+            for said in _said(ast.parse(file.read_text("utf-8"))):
+                seen += 1
+                if not _is_marked(said):
+                    unmarked.append(f"{file.relative_to(ROOT)}:{said.lineno} {ast.unparse(said)[:80]}")
+    assert not unmarked
+    assert seen > 800
+
+
+@pytest.mark.parametrize(
+    ("code", "marked"),
+    [
+        ('typer.echo("Nothing was found.")', False),
+        ('typer.echo(f"Kept in {file}.")', False),
+        ('typer.echo(_("Kept in {file}.", file=file))', True),
+        ('raise UsageError("No." if strict else _("Yes."))', False),
+        ('raise UsageError(_("No") + " " + _("Yes"))', True),
+        ('Check("model", "ok", f"{name} is there")', False),
+        ('typer.echo(f"  claw-local models pull {name}")', True),
+        ('typer.echo(f"  {name}: {size}")', True),
+    ],
+)
+def test_what_is_marked_is_told_from_what_is_not(code: str, marked: bool) -> None:
+    assert all(map(_is_marked, _said(ast.parse(code)))) is marked
 
 
 def test_what_the_list_of_models_says_is_translated() -> None:
@@ -164,6 +258,30 @@ def test_errors_of_the_core_are_said_in_it(home: Paths, tmp_path: Path, code_of:
     assert str(missing.value).startswith(chat) and "`claw-local history list`" in str(missing.value)
     assert str(gone.value).startswith(file)
     assert "{gone}.gguf" in str(gone.value) and "--model" in str(gone.value)
+
+
+def test_commands_speak_it_and_programs_read_english(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "set", "app.language", "de"]) == 0
+    capsys.readouterr()
+    assert run(["encrypt", "status"]) == 0 and "Der Speicher ist nicht verschlüsselt." in capsys.readouterr().out
+    assert (
+        run(["config", "get", "app.colour"]) == 2 and "Es gibt keine Einstellung app.colour." in capsys.readouterr().err
+    )
+    assert run(["config", "get", "app.colour", "--json"]) == 2
+    assert "There is no setting app.colour." in capsys.readouterr().err
+    assert run(["config", "set", "sampling.temperature", "warm"]) == 2
+    assert "kann nicht 'warm' sein: nimmt eine Zahl von 0 bis 5." in capsys.readouterr().err
+    assert (
+        run(["history", "list", "--limit", "0"]) == 2 and "nimmt eine ganze Zahl von 1 bis" in capsys.readouterr().err
+    )
+
+
+def test_a_home_that_cannot_be_read_is_the_commands_to_tell(
+    home: Paths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAW_LOCAL_HOME", "~nobody-of-that-name/home")
+    assert run(["config", "path"]) == 1
+    assert "There is no folder ~nobody-of-that-name/home" in capsys.readouterr().err
 
 
 def test_values_that_look_like_places_are_left_alone() -> None:

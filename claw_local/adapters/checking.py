@@ -13,6 +13,7 @@ from pathlib import Path
 from ..engine.base import AdapterSlot, Engine, Message, Sampling
 from ..errors import AdapterError
 from ..files import write_whole
+from ..language import _
 from ..memory import fast, likes
 from ..settings import Settings
 from ..signals import turns
@@ -83,7 +84,7 @@ class Examiner:
         Args:
             report: told the share that is done and in a few words what is being done.
         """
-        report(0.0, "what must not get lost")
+        report(0.0, _("what must not get lost"))
         guard = self._guard(candidate)
         after, count = measuring.Side(), len(self._comparison.questions)
         cut_short = gate.lost(guard, self._bounds)
@@ -112,7 +113,7 @@ class Examiner:
                 break
         assert verdict is not None
         self._engine.set_adapters([])
-        report(1.0, "done")
+        report(1.0, _("done"))
         return verdict, probes
 
     def _guard(self, candidate: Sequence[AdapterSlot]) -> gate.Guard:
@@ -207,7 +208,9 @@ def check(
         write_whole(folder / "gate.json", json.dumps(verdict.as_json(), indent=2).encode())
         write_whole(folder / "gate.md", verdict.as_markdown().encode())
     except OSError as error:
-        raise AdapterError(f"The report cannot be written to {folder}: {error.strerror or error}.") from error
+        raise AdapterError(
+            _("The report cannot be written to {folder}: {error}.", folder=folder, error=error.strerror or error)
+        ) from error
     with store.database.write():
         now = store.adapters.get(record.id)
         not_forgotten(now)
@@ -220,5 +223,5 @@ def check(
         now = store.adapters.update(record.id, metrics={**now.metrics, **metrics}, state=state, reason=verdict.reason)
         if now.state == "active":
             retiring.settle(store, now)
-    report(1.0, "done")
+    report(1.0, _("done"))
     return verdict

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from ..errors import AdapterError, NotFoundError, UsageError
 from ..files import would_replace, write_pieces
+from ..language import _
 from ..leftovers import aside
 from ..settings import LearningSettings
 from ..store import AdapterRecord, Store
@@ -60,7 +61,7 @@ def _packed(store: Store, record: AdapterRecord, scratch: Path) -> dict[str, byt
     """The pack's files by name."""
     lora = read_peft(Path(record.peft_dir))
     if len(lora.ranks) > 1:
-        raise AdapterError(f"Adapter {record.id} has layers of different ranks, which a pack cannot hold.")
+        raise AdapterError(_("Adapter {id} has layers of different ranks, which a pack cannot hold.", id=record.id))
     write_peft(lora, scratch / "peft")
     files: dict[str, bytes | Path] = {
         pack.CONFIG: scratch / pack.CONFIG,
@@ -173,7 +174,7 @@ def export_ollama(
     def fill(folder: Path) -> None:
         if with_base:
             if base.stat().st_size > shutil.disk_usage(folder).free:
-                raise AdapterError(f"There is not enough free disk space for a copy of {base.name}.")
+                raise AdapterError(_("There is not enough free disk space for a copy of {name}.", name=base.name))
             _copy(base, folder / base.name)
         _copy(Path(record.gguf_path), folder / "adapter.gguf")
         text = modelfile(Path(base.name) if with_base else base, parameters)
@@ -187,7 +188,7 @@ def _new_folder(record: AdapterRecord, target: Path, fill: Callable[[Path], None
     verify_all(record)
     with _errors(target):
         if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
-            raise UsageError(f"{target} exists and is no empty folder. Name another one.")
+            raise UsageError(_("{target} exists and is no empty folder. Name another one.", target=target))
         whole = Path(os.path.realpath(target))
         with aside(whole) as made:
             made.mkdir(mode=0o700)
@@ -204,9 +205,9 @@ def _copy(source: Path, target: Path) -> None:
 def _must_be_free(target: Path, force: bool) -> None:
     with _errors(target):
         if os.path.isdir(target):
-            raise UsageError(f"{target} is a folder. Give the name of a file in it.")
+            raise UsageError(_("{target} is a folder. Give the name of a file in it.", target=target))
         if not force and would_replace(target):
-            raise UsageError(f"{target} exists. Choose another name, or add --force to write over it.")
+            raise UsageError(_("{target} exists. Choose another name, or add --force to write over it.", target=target))
 
 
 @contextmanager
@@ -215,5 +216,9 @@ def _errors(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise AdapterError(
-            f"{target} cannot be written ({error.strerror or error}). Choose another place, or free some space."
+            _(
+                "{target} cannot be written ({error}). Choose another place, or free some space.",
+                target=target,
+                error=error.strerror or error,
+            )
         ) from error

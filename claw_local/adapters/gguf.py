@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..engine.gguf_file import GgufHeader
 from ..engine.models import check_model
 from ..errors import AdapterError
+from ..language import _
 from ..leftovers import aside
 from .peft import MODULES, PeftLora, Place, read_peft
 
@@ -87,17 +88,33 @@ class BaseShape:
         weight = self.header.tensors.get(name)
         if weight is None:
             raise AdapterError(
-                f"The adapter changes {name}, which {self.path.name} does not have. It was trained on another model."
+                _(
+                    "The adapter changes {name}, which {model} does not have. It was trained on another model.",
+                    name=name,
+                    model=self.path.name,
+                )
             )
         shape = weight.shape[::-1]  # GGUF names the fastest dimension first
         if len(a) != 2 or len(b) != 2 or a[0] != b[1] or (b[0], a[1]) != shape:
             raise AdapterError(
-                f"The adapter's shapes for {name}, A {list(a)} and B {list(b)}, do not fit {list(shape)} in "
-                f"{self.path.name}. It was trained on another model."
+                _(
+                    "The adapter's shapes for {name}, A {a} and B {b}, do not fit {shape} in "
+                    "{model}. It was trained on another model.",
+                    name=name,
+                    a=list(a),
+                    b=list(b),
+                    shape=list(shape),
+                    model=self.path.name,
+                )
             )
         if not 1 <= a[0] <= MOST_RANK:
             raise AdapterError(
-                f"The adapter's rank for {name} is {a[0]}, and ranks from 1 to {MOST_RANK} can be applied."
+                _(
+                    "The adapter's rank for {name} is {rank}, and ranks from 1 to {most} can be applied.",
+                    name=name,
+                    rank=a[0],
+                    most=MOST_RANK,
+                )
             )
 
 
@@ -200,5 +217,9 @@ def _write(
             os.replace(made, target)
     except OSError as error:
         raise AdapterError(
-            f"Cannot write {target}: {error.strerror or error}. Free some space, or make the folder writable."
+            _(
+                "Cannot write {target}: {error}. Free some space, or make the folder writable.",
+                target=target,
+                error=error.strerror or error,
+            )
         ) from error

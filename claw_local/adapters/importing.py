@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import AdapterError, UsageError
 from ..files import write_whole
+from ..language import _
 from ..paths import Paths
 from ..settings import LearningSettings
 from ..store import AdapterRecord, Store
@@ -63,7 +64,7 @@ def take(
     """
     taken = [record.name for record in store.adapters.list()]
     if name and not is_free(checked_name(name), taken):
-        raise UsageError(f"There is an adapter called {name} already. Choose another name with --as.")
+        raise UsageError(_("There is an adapter called {name} already. Choose another name with --as.", name=name))
     sweep(paths)
     paths.adapters.mkdir(mode=0o700, parents=True, exist_ok=True)
     mark = process_identity().replace(":", "-")
@@ -82,7 +83,11 @@ def take(
         )
     except OSError as error:
         raise AdapterError(
-            f"{short_name(source)} was not imported: {error.strerror or error}. Free some space, or check the disk."
+            _(
+                "{source} was not imported: {error}. Free some space, or check the disk.",
+                source=short_name(source),
+                error=error.strerror or error,
+            )
         ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)

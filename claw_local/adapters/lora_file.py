@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.gguf_file import DamagedGguf, GgufHeader, read_header
 from ..errors import AdapterError
+from ..language import _
 from . import blocks
 
 if TYPE_CHECKING:
@@ -52,9 +53,18 @@ class LoraFile:
             try:
                 values = blocks.read(self.path, self.header, weight + half)
             except (OSError, ValueError, KeyError, NotImplementedError) as error:
-                raise AdapterError(f"Cannot read {weight + half} of the adapter {self.path}: {error}.") from error
+                raise AdapterError(
+                    _(
+                        "Cannot read {weight} of the adapter {path}: {error}.",
+                        weight=weight + half,
+                        path=self.path,
+                        error=error,
+                    )
+                ) from error
             if not np.isfinite(values).all():
-                raise AdapterError(f"{weight + half} in {self.path} holds values that are not finite.")
+                raise AdapterError(
+                    _("{weight} in {path} holds values that are not finite.", weight=weight + half, path=self.path)
+                )
             found.append(values.reshape(-1, tensor.shape[1], tensor.shape[0]))
         a, b = found
         return a, b * np.float32(self.alpha / a.shape[1] if self.alpha else 1.0)
@@ -69,13 +79,17 @@ def open_lora(path: Path) -> LoraFile:
     try:
         header = read_header(path)
     except DamagedGguf as damage:
-        raise AdapterError(f"The adapter file {path} {damage}.") from damage
+        raise AdapterError(_("The adapter file {path} {damage}.", path=path, damage=damage)) from damage
     except OSError as error:
-        raise AdapterError(f"Cannot read the adapter file {path}: {error.strerror or error}.") from error
+        raise AdapterError(
+            _("Cannot read the adapter file {path}: {error}.", path=path, error=error.strerror or error)
+        ) from error
     alpha = header.metadata.get("adapter.lora.alpha")
     if header.text("adapter.type") != "lora" or not isinstance(alpha, int | float):
-        raise AdapterError(f"The file {path} is GGUF, but it is not a LoRA adapter.")
+        raise AdapterError(_("The file {path} is GGUF, but it is not a LoRA adapter.", path=path))
     names = [{name.removesuffix(half) for name in header.tensors if name.endswith(half)} for half in HALVES]
     if names[0] != names[1] or 2 * len(names[0]) != len(header.tensors) or not names[0]:
-        raise AdapterError(f"The adapter {path} is not made of pairs of matrices. Train or import it again.")
+        raise AdapterError(
+            _("The adapter {path} is not made of pairs of matrices. Train or import it again.", path=path)
+        )
     return LoraFile(path, header, float(alpha), frozenset(names[0]))

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import AdapterError
+from ..language import _
 
 FORMAT, VERSION = "claw-pack", 1
 LONGEST = 1 << 20
@@ -80,12 +81,20 @@ class Manifest(_Part):
             value = json.loads(data)
             version = value.get("version") if isinstance(value, dict) and value.get("format") == FORMAT else None
             if isinstance(version, int) and version > VERSION:
-                raise AdapterError(f"it is a pack of version {version}, and this claw-local knows {VERSION}: update it")
+                raise AdapterError(
+                    _(
+                        "it is a pack of version {version}, and this claw-local knows {known}: update it",
+                        version=version,
+                        known=VERSION,
+                    )
+                )
             # As JSON once more: what JSON has no tuples for is taken in strict mode too.
             return cls.model_validate_json(data)
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"])[:80]
-            raise AdapterError(f"its manifest is not one: {key or 'all of it'}: {first['msg'][:120]}") from error
+            raise AdapterError(
+                _("its manifest is not one: {key}: {reason}", key=key or _("all of it"), reason=first["msg"][:120])
+            ) from error
         except (ValueError, RecursionError) as error:
-            raise AdapterError("its manifest is not JSON that can be read") from error
+            raise AdapterError(_("its manifest is not JSON that can be read")) from error

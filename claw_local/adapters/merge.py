@@ -20,6 +20,7 @@ from ..engine.gguf_file import GgufHeader
 from ..engine.models import check_model
 from ..engine.places import parts_of
 from ..errors import AdapterError, ModelError, UsageError
+from ..language import _
 from ..leftovers import aside
 from . import blocks
 from .lora_file import LoraFile, open_lora
@@ -107,13 +108,21 @@ def merge(
             os.replace(made, target)
     except OSError as error:
         raise AdapterError(
-            f"Cannot write {target}: {error.strerror or error}. Free some space, or choose another file."
+            _(
+                "Cannot write {target}: {error}. Free some space, or choose another file.",
+                target=target,
+                error=error.strerror or error,
+            )
         ) from error
     except blocks.CannotMake as error:
         raise AdapterError(
-            f"Weights of the type {error} cannot be written here. Add --quant with another one, such as --quant q8_0."
+            _(
+                "Weights of the type {type} cannot be written here. Add --quant with another "
+                "one, such as --quant q8_0.",
+                type=error,
+            )
         ) from error
-    report("done", 1.0)
+    report(_("done"), 1.0)
     return Merged(target, layout.size, header.file_size, len(changed), layout.types, distance)
 
 
@@ -125,12 +134,21 @@ def _whole_model(base: Path) -> GgufHeader:
     header = check_model(base, on_gpu=True)  # Only its header is read: memory does not matter.
     if len(parts_of(base)) > 1:
         raise ModelError(
-            f"{base.name} is one of several parts of a model, and only a whole file can be merged. Put them together "
-            "first, with llama.cpp's `llama-gguf-split --merge`."
+            _(
+                "{name} is one of several parts of a model, and only a whole file can be "
+                "merged. Put them together first, with llama.cpp's `llama-gguf-split --merge`.",
+                name=base.name,
+            )
         )
     unknown = next((name for name, tensor in header.tensors.items() if tensor.size is None), None)
     if unknown is not None:
-        raise ModelError(f"{base.name} holds {unknown} in a type that is not known here, so it cannot be merged.")
+        raise ModelError(
+            _(
+                "{name} holds {unknown} in a type that is not known here, so it cannot be merged.",
+                name=base.name,
+                unknown=unknown,
+            )
+        )
     return header
 
 
@@ -140,43 +158,75 @@ def _changed(base: Path, header: GgufHeader, loras: Sequence[tuple[LoraFile, flo
     for lora, scale in loras:
         if lora.header.text("general.architecture") != header.text("general.architecture"):
             raise AdapterError(
-                f"The adapter {lora.path} was made for a {lora.header.text('general.architecture')} model, and "
-                f"{base.name} is {header.text('general.architecture')}. Name the model it was made for with --model."
+                _(
+                    "The adapter {path} was made for a {architecture} model, and {name} is {other}. Name the model it "
+                    "was made for with --model.",
+                    path=lora.path,
+                    architecture=lora.header.text("general.architecture"),
+                    name=base.name,
+                    other=header.text("general.architecture"),
+                )
             )
         for weight in sorted(lora.weights):
             tensor = header.tensors.get(weight)
             if tensor is None or weight == "token_embd.weight":
                 raise AdapterError(
-                    f"The adapter {lora.path} changes {weight}, which cannot be merged into {base.name}. "
-                    "Use it as an adapter instead."
+                    _(
+                        "The adapter {path} changes {weight}, which cannot be merged into "
+                        "{name}. Use it as an adapter instead.",
+                        path=lora.path,
+                        weight=weight,
+                        name=base.name,
+                    )
                 )
             a, b = lora.shapes(weight)
             rows_first = tensor.shape[::-1]
             if a[:-2] != b[:-2] or (*b[:-1], a[-1]) != rows_first or b[-1] != a[-2]:
                 raise AdapterError(
-                    f"The adapter's shapes for {weight}, A {list(a)} and B {list(b)}, do not fit {list(rows_first)} in "
-                    f"{base.name}. It was made for another model: name that one with --model."
+                    _(
+                        "The adapter's shapes for {weight}, A {a} and B {b}, do not fit "
+                        "{rows_first} in {name}. It was made for another model: name that one "
+                        "with --model.",
+                        weight=weight,
+                        a=list(a),
+                        b=list(b),
+                        rows_first=list(rows_first),
+                        name=base.name,
+                    )
                 )
             found.setdefault(weight, []).append((lora, scale))
     if not found:
-        raise AdapterError("There is nothing to merge: no adapter was named.")
+        raise AdapterError(_("There is nothing to merge: no adapter was named."))
     return found
 
 
 def _check_target(base: Path, target: Path, size: int, force: bool) -> None:
     if target.is_dir():
-        raise AdapterError(f"{target} is a folder. Name the file to write, such as {target / 'merged.gguf'}.")
+        raise AdapterError(
+            _(
+                "{target} is a folder. Name the file to write, such as {file}.",
+                target=target,
+                file=target / "merged.gguf",
+            )
+        )
     if not target.parent.is_dir():
-        raise AdapterError(f"There is no folder {target.parent}. Make it first, or choose another file.")
+        raise AdapterError(
+            _("There is no folder {parent}. Make it first, or choose another file.", parent=target.parent)
+        )
     if target.exists() and target.samefile(base):
-        raise AdapterError(f"{target} is the model that is merged from. Choose another file.")
+        raise AdapterError(_("{target} is the model that is merged from. Choose another file.", target=target))
     if target.exists() and not (force and target.is_file()):
-        raise UsageError(f"{target} exists. Choose another file, or add --force to write over it.")
+        raise UsageError(_("{target} exists. Choose another file, or add --force to write over it.", target=target))
     free = shutil.disk_usage(target.parent).free
     if size + SPARE_BYTES > free:
         raise AdapterError(
-            f"The new model takes {size / 1e9:.2f} GB, and {free / 1e9:.2f} GB are free in {target.parent}. "
-            "Free some space, or choose another disk."
+            _(
+                "The new model takes {size:.2f} GB, and {free:.2f} GB are free in {folder}. "
+                "Free some space, or choose another disk.",
+                size=size / 1e9,
+                free=free / 1e9,
+                folder=target.parent,
+            )
         )
 
 
@@ -186,7 +236,7 @@ def _write(
     out.write(layout.head)
     done, total = 0, sum(place.size for place in layout.places)
     for place in layout.places:
-        report(f"writing {place.name}", 0.8 * done / total)
+        report(_("writing {name}", name=place.name), 0.8 * done / total)
         _pad(out, len(layout.head) + place.offset)
         tensor = header.tensors[place.name]
         source.seek(header.data_start + tensor.offset)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.base import AdapterSlot, Engine, Message, Sampling
 from ..errors import AdapterError
+from ..language import _
 from ..settings import ModelSettings
 from .measuring import shipped_prompts
 
@@ -45,12 +46,16 @@ class Distance:
     kept: float
 
     def sentence(self) -> str:
-        words = (
-            f"Log-probabilities of {self.tokens} tokens: {self.mean:.3f} nats from the model with its adapters on "
-            f"average, {self.largest:.2f} at most; {self.kept:.0%} of what the adapters change came through."
+        words = _(
+            "Log-probabilities of {tokens} tokens: {mean:.3f} nats from the model with its adapters on average, "
+            "{largest:.2f} at most; {kept:.0%} of what the adapters change came through.",
+            tokens=self.tokens,
+            mean=self.mean,
+            largest=self.largest,
+            kept=self.kept,
         )
         if self.kept < FAR:
-            words += " That is little: add --quant q8_0 (or f16) for a larger file that keeps more of it."
+            words += " " + _("That is little: add --quant q8_0 (or f16) for a larger file that keeps more of it.")
         return words
 
 
@@ -65,7 +70,7 @@ def measure(
     """
     import numpy as np
 
-    report("checking: the model with its adapters", 0.8)
+    report(_("checking: the model with its adapters"), 0.8)
     with _opened(base) as engine:
         engine.set_adapters(adapters)
         prompts = [engine.render([Message("user", text)]).token_ids for text in shipped_prompts("neutral")[:QUESTIONS]]
@@ -75,11 +80,13 @@ def measure(
         wanted = logprobs(engine, texts)
         engine.set_adapters([])
         plain = logprobs(engine, texts)
-    report("checking: the merged model", 0.9)
+    report(_("checking: the merged model"), 0.9)
     with _opened(merged) as engine:
         found = logprobs(engine, texts)
     if not np.isfinite(found).all():
-        raise AdapterError("The merged model computes nothing that is finite. Merge with --quant f16, or not at all.")
+        raise AdapterError(
+            _("The merged model computes nothing that is finite. Merge with --quant f16, or not at all.")
+        )
     effect = wanted - plain
     whole = float((effect**2).sum())
     return Distance(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..engine.gguf_file import BLOCKS, GgufHeader, GgufTensor
 from ..errors import AdapterError
+from ..language import _
 from . import blocks
 
 QUANTS: dict[str, tuple[int, int]] = {
@@ -77,7 +78,13 @@ def lay_out(base: Path, header: GgufHeader, quant: str, changed: Collection[str]
     """
     quant = quant.strip().lower()
     if quant and quant not in QUANTS:
-        raise AdapterError(f"There is no type {quant!r} to write weights in. Those there are: {', '.join(QUANTS)}.")
+        raise AdapterError(
+            _(
+                "There is no type {quant!r} to write weights in. Those there are: {quants}.",
+                quant=quant,
+                quants=", ".join(QUANTS),
+            )
+        )
     in_order = sorted(header.tensors.items(), key=lambda item: item[1].offset)
     with base.open("rb") as file:
         head = file.read(header.data_start)

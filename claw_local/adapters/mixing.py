@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import AdapterError
+from ..language import _
 from ..paths import Paths
 from ..store import AdapterRecord, Store
 from .gguf import MOST_RANK, BaseShape, write_gguf
@@ -36,11 +37,11 @@ def mix(parts: Sequence[tuple[PeftLora, float]]) -> PeftLora:
     """
     import numpy as np
 
-    rank = sum(lora.rank for lora, _ in parts)
-    places = sorted({place for lora, _ in parts for place in lora.weights})
+    rank = sum(lora.rank for lora, _weight in parts)
+    places = sorted({place for lora, _weight in parts for place in lora.weights})
     weights: dict[Place, tuple[Array, Array]] = {}
     for place in places:
-        some_a, some_b = next(lora.weights[place] for lora, _ in parts if place in lora.weights)
+        some_a, some_b = next(lora.weights[place] for lora, _weight in parts if place in lora.weights)
         above, beside = [], []
         for lora, weight in parts:
             if place in lora.weights:
@@ -69,12 +70,18 @@ def mixed(store: Store, paths: Paths, base: BaseShape, parts: Parts) -> AdapterR
     for record in store.adapters.list():
         if record.recipe.get("mix") == recipe and Path(record.gguf_path).is_file():
             return record
-    for record, _ in parts:
+    for record, _weight in parts:
         verify_all(record)
     loras = [(read_peft(Path(record.peft_dir)), weight) for record, weight in parts]
-    rank = sum(lora.rank for lora, _ in loras)
+    rank = sum(lora.rank for lora, _weight in loras)
     if rank > MOST_RANK:
-        raise AdapterError(f"Together these adapters have rank {rank}, and at most {MOST_RANK} works. Mix fewer.")
+        raise AdapterError(
+            _(
+                "Together these adapters have rank {rank}, and at most {most} works. Mix fewer.",
+                rank=rank,
+                most=MOST_RANK,
+            )
+        )
     together = mix(loras)
     words = " ".join(f"{record.name or record.id}:{weight:g}" for record, weight in parts)
     heaviest = max(parts, key=lambda part: part[1])[0]
@@ -92,7 +99,7 @@ def mixed(store: Store, paths: Paths, base: BaseShape, parts: Parts) -> AdapterR
             gguf_path=str(folder / "adapter.gguf"),
             sha256={name: file_sha256(folder / name) for name in files},
             recipe={"mix": recipe},
-            lineage=sorted({message for record, _ in parts for message in record.lineage}),
+            lineage=sorted({message for record, _weight in parts for message in record.lineage}),
             state="candidate",
             reason=f"A mix: {words}.",
         )
@@ -101,6 +108,10 @@ def mixed(store: Store, paths: Paths, base: BaseShape, parts: Parts) -> AdapterR
             shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
             raise AdapterError(
-                f"The mix cannot be written to {paths.adapters}: {error.strerror or error}. Free some space."
+                _(
+                    "The mix cannot be written to {folder}: {error}. Free some space.",
+                    folder=paths.adapters,
+                    error=error.strerror or error,
+                )
             ) from error
         raise

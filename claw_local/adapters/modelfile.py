@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..language import _
 from ..settings import Settings
 
 
@@ -39,7 +40,9 @@ def modelfile(base: Path, settings: Mapping[str, Any]) -> str:
     """
     place = str(base) if base.is_absolute() else f"./{base}"
     if '"' in place or not place.isprintable():
-        raise UsageError(f"A Modelfile cannot name the model file {base.name}: rename it, without quotes in it.")
+        raise UsageError(
+            _("A Modelfile cannot name the model file {name}: rename it, without quotes in it.", name=base.name)
+        )
     lines = [
         "# A personal adapter of claw-local on its base model.",
         "# In this folder: ollama create NAME -f Modelfile",

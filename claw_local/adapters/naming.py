@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from ..errors import UsageError
+from ..language import _
 
 RESERVED = frozenset({"base", "default", "none", "all"})
 MOST_WEIGHT = 4.0
@@ -22,8 +23,12 @@ def checked_name(name: str) -> str:
     name = name.strip()
     if not _NAME.fullmatch(name) or name.lower() in RESERVED:
         raise UsageError(
-            f"{name[:60]!r} cannot be an adapter's name. It begins with a letter and has at most 40 letters, digits, "
-            f"dots, hyphens or underscores; {', '.join(sorted(RESERVED))} are taken."
+            _(
+                "{name!r} cannot be an adapter's name. It begins with a letter and has at most "
+                "40 letters, digits, dots, hyphens or underscores; {reserved} are taken.",
+                name=name[:60],
+                reserved=", ".join(sorted(RESERVED)),
+            )
         )
     return name
 
@@ -53,10 +58,14 @@ def weighted(words: Sequence[str]) -> list[tuple[str, float]]:
             weight = math.nan
         if not name or not 0 < weight <= MOST_WEIGHT:
             raise UsageError(
-                f"{word[:60]!r} is no adapter with a weight. Write it like work:0.7, with a weight above 0 and at most "
-                f"{MOST_WEIGHT:g}."
+                _(
+                    "{word!r} is no adapter with a weight. Write it like work:0.7, with a "
+                    "weight above 0 and at most {most:g}.",
+                    word=word[:60],
+                    most=MOST_WEIGHT,
+                )
             )
         found.append((name, weight))
     if not found:
-        raise UsageError("Say which adapter: an id or a name from `claw-local adapters list`, or `base`.")
+        raise UsageError(_("Say which adapter: an id or a name from `claw-local adapters list`, or `base`."))
     return found

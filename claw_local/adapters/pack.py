@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from ..errors import AdapterError
+from ..language import _
 from .manifest import LONGEST, Manifest
 
 MANIFEST = "manifest.json"
@@ -69,41 +70,41 @@ def unpack(file: BinaryIO, folder: Path) -> Manifest:
     """
     size = file.seek(0, os.SEEK_END)
     if size > MOST_BYTES:
-        raise AdapterError(f"it has more than {MOST_BYTES >> 30} GiB, far more than an adapter needs")
+        raise AdapterError(_("it has more than {most} GiB, far more than an adapter needs", most=MOST_BYTES >> 30))
     start, count = _check_end(file, size)
     try:
         with zipfile.ZipFile(file) as archive:
             listed = archive.infolist()
             if len(listed) != count:
-                raise AdapterError("it tells another number of files than it holds")
+                raise AdapterError(_("it tells another number of files than it holds"))
             entries = _checked_entries(file, listed, start)
             manifest = Manifest.from_json(archive.read(MANIFEST))
             _check_files(manifest, entries)
             if sum(entry.file_size for entry in entries.values()) > shutil.disk_usage(folder).free:
-                raise AdapterError("there is not enough free disk space for it; free some first")
+                raise AdapterError(_("there is not enough free disk space for it; free some first"))
             for name, told in manifest.files.items():
                 target = folder / name
                 target.parent.mkdir(mode=0o700, exist_ok=True)
                 with archive.open(name) as inside:
                     if _copy(inside, target) != told.sha256:
-                        raise AdapterError(f"{name} is not the file whose hash the manifest gives")
+                        raise AdapterError(_("{name} is not the file whose hash the manifest gives", name=name))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, struct.error) as error:
-        raise AdapterError("it is damaged, or no plain zip file; get it again from where it came from") from error
+        raise AdapterError(_("it is damaged, or no plain zip file; get it again from where it came from")) from error
     return manifest
 
 
 def _check_end(file: BinaryIO, size: int) -> tuple[int, int]:
     """Where the zip's directory begins, and how many entries it has. It is small and reaches to the file's end."""
     if size < _END.size:
-        raise AdapterError("it is cut short or no pack; get it again from where it came from")
+        raise AdapterError(_("it is cut short or no pack; get it again from where it came from"))
     file.seek(size - _END.size)
     mark, disk, first_disk, here, entries, length, start, comment = _END.unpack(file.read(_END.size))
     if mark != b"PK\x05\x06" or comment:
-        raise AdapterError("it is cut short, or no pack, or something was added to it; get it again")
+        raise AdapterError(_("it is cut short, or no pack, or something was added to it; get it again"))
     if disk or first_disk or here != entries or not 0 < entries <= MOST_ENTRIES or length > _BLOCK:
-        raise AdapterError("it does not hold the files of a pack")
+        raise AdapterError(_("it does not hold the files of a pack"))
     if start + length + _END.size != size:
-        raise AdapterError("something was added to it, or it is cut short; get it again from where it came from")
+        raise AdapterError(_("something was added to it, or it is cut short; get it again from where it came from"))
     return int(start), int(entries)
 
 
@@ -113,44 +114,51 @@ def _checked_entries(file: BinaryIO, listed: list[zipfile.ZipInfo], end: int) ->
     for entry in listed:
         name = entry.orig_filename
         if name not in NAMES or entry.filename != name:
-            raise AdapterError(f"it holds {name[:60]!r}, which no pack does")
+            raise AdapterError(_("it holds {name!r}, which no pack does", name=name[:60]))
         if name in entries:
-            raise AdapterError(f"it holds {name} twice")
+            raise AdapterError(_("it holds {name} twice", name=name))
         if entry.flag_bits or entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
             raise AdapterError(
-                f"{name} in it is packed or encrypted by the zip format, and a pack holds files as they are"
+                _(
+                    "{name} in it is packed or encrypted by the zip format, and a pack holds files as they are",
+                    name=name,
+                )
             )
         if entry.create_system == 3 and stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
-            raise AdapterError(f"{name} in it is a link or something else that is no file")
+            raise AdapterError(_("{name} in it is a link or something else that is no file", name=name))
         if entry.extra or entry.comment:
-            raise AdapterError(f"{name} in it carries more than a file")
+            raise AdapterError(_("{name} in it carries more than a file", name=name))
         if entry.file_size > SMALL.get(name, MOST_BYTES):
-            raise AdapterError(f"{name} in it is too large")
+            raise AdapterError(_("{name} in it is too large", name=name))
         entries[name] = entry
     if MANIFEST not in entries:
-        raise AdapterError("it has no manifest, so it is no pack")
+        raise AdapterError(_("it has no manifest, so it is no pack"))
     at = 0
     for entry in sorted(entries.values(), key=lambda entry: entry.header_offset):
         file.seek(entry.header_offset)
-        mark, _, flags, _, _, _, _, packed, plain, name_length, extra = _LOCAL.unpack(file.read(_LOCAL.size))
+        mark, _version, flags, _method, _time, _date, _crc, packed, plain, name_length, extra = _LOCAL.unpack(
+            file.read(_LOCAL.size)
+        )
         told = (mark, flags, packed, plain, extra, entry.header_offset)
         if told != (b"PK\x03\x04", 0, entry.file_size, entry.file_size, 0, at):
-            raise AdapterError(f"what the zip says of {entry.filename} in two places does not agree")
+            raise AdapterError(
+                _("what the zip says of {filename} in two places does not agree", filename=entry.filename)
+            )
         at += _LOCAL.size + name_length + entry.file_size
     if at != end:
-        raise AdapterError("it holds something that is none of its files")
+        raise AdapterError(_("it holds something that is none of its files"))
     return entries
 
 
 def _check_files(manifest: Manifest, entries: Mapping[str, zipfile.ZipInfo]) -> None:
     missing = [name for name in NEEDED if name not in entries]
     if missing:
-        raise AdapterError(f"it lacks {missing[0]}")
+        raise AdapterError(_("it lacks {name}", name=missing[0]))
     if set(manifest.files) != set(entries) - {MANIFEST}:
-        raise AdapterError("its manifest names other files than it holds")
+        raise AdapterError(_("its manifest names other files than it holds"))
     for name, told in manifest.files.items():
         if told.size != entries[name].file_size:
-            raise AdapterError(f"{name} has another size than its manifest says")
+            raise AdapterError(_("{name} has another size than its manifest says", name=name))
 
 
 def _copy(source: IO[bytes], target: Path) -> str:

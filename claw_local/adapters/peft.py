@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import AdapterError
 from ..files import write_whole
+from ..language import _
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,16 +89,27 @@ def read_peft(folder: Path) -> PeftLora:
         match = KEY.match(key)
         if match is None or match[2] not in MODULES:
             raise AdapterError(
-                f"The adapter in {folder} changes {key[:120]}, which cannot be applied while chatting. "
-                "Train it on the linear layers of the blocks only."
+                _(
+                    "The adapter in {folder} changes {key}, which cannot be applied while "
+                    "chatting. Train it on the linear layers of the blocks only.",
+                    folder=folder,
+                    key=key[:120],
+                )
             )
         halves.setdefault((int(match[1]), match[2]), {})[match[3]] = tensor
     if not halves:
-        raise AdapterError(f"The adapter in {folder} is empty. Train it again.")
+        raise AdapterError(_("The adapter in {folder} is empty. Train it again.", folder=folder))
     weights: dict[Place, tuple[Array, Array]] = {}
     for place, pair in halves.items():
         if set(pair) != {"A", "B"}:
-            raise AdapterError(f"The adapter in {folder} lacks half of {place[1]} in block {place[0]}. Train it again.")
+            raise AdapterError(
+                _(
+                    "The adapter in {folder} lacks half of {module} in block {block}. Train it again.",
+                    folder=folder,
+                    module=place[1],
+                    block=place[0],
+                )
+            )
         weights[place] = (pair["A"], pair["B"])
     first = next(iter(weights.values()))[0]
     rank = first.shape[0] if first.ndim == 2 else 1
@@ -152,8 +164,11 @@ def write_peft(lora: PeftLora, folder: Path) -> Path:
         write_whole(folder / WEIGHTS, save(tensors, {"format": "pt"}))
     except OSError as error:
         raise AdapterError(
-            f"Cannot write the adapter to {folder}: {error.strerror or error}. "
-            "Free some space, or make the folder writable."
+            _(
+                "Cannot write the adapter to {folder}: {error}. Free some space, or make the folder writable.",
+                folder=folder,
+                error=error.strerror or error,
+            )
         ) from error
     return folder
 
@@ -161,27 +176,44 @@ def write_peft(lora: PeftLora, folder: Path) -> Path:
 def _read_config(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LONGEST_CONFIG:
-            raise AdapterError(f"{path} is far too long to be what describes a LoRA. Choose a LoRA adapter's folder.")
+            raise AdapterError(
+                _("{path} is far too long to be what describes a LoRA. Choose a LoRA adapter's folder.", path=path)
+            )
         config = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise AdapterError(
-            f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again."
+            _(
+                "Cannot read {path}: {error}. The adapter must be trained again.",
+                path=path,
+                error=error.strerror or error,
+            )
         ) from error
     except (ValueError, RecursionError) as error:
-        raise AdapterError(f"{path} is damaged: {str(error)[:200]}. The adapter must be trained again.") from error
+        raise AdapterError(
+            _("{path} is damaged: {error}. The adapter must be trained again.", path=path, error=str(error)[:200])
+        ) from error
     if not isinstance(config, dict) or config.get("peft_type") != "LORA" or "lora_alpha" not in config:
-        raise AdapterError(f"{path} does not describe a LoRA. Choose the folder of a LoRA adapter.")
+        raise AdapterError(_("{path} does not describe a LoRA. Choose the folder of a LoRA adapter.", path=path))
     cannot = [key for key in ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save") if config.get(key)]
     if config.get("bias", "none") != "none":
         cannot.append("bias")
     if cannot:
         raise AdapterError(
-            f"The adapter in {path.parent} uses {', '.join(cannot)}, which cannot be applied while chatting. "
-            "Train a plain LoRA."
+            _(
+                "The adapter in {folder} uses {cannot}, which cannot be applied while chatting. Train a plain LoRA.",
+                folder=path.parent,
+                cannot=", ".join(cannot),
+            )
         )
     alpha = config["lora_alpha"]
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not _is_scale(alpha):
-        raise AdapterError(f"{path} gives lora_alpha as {str(alpha)[:40]}, which is no number above 0. Mend it.")
+        raise AdapterError(
+            _(
+                "{path} gives lora_alpha as {alpha}, which is no number above 0. Mend it.",
+                path=path,
+                alpha=str(alpha)[:40],
+            )
+        )
     config["lora_alpha"] = float(alpha)
     return config
 
@@ -202,21 +234,39 @@ def _read_tensors(path: Path) -> dict[str, Array]:
     pickled = next((name for name in ("adapter_model.bin", "adapter_model.pt") if (path.parent / name).exists()), None)
     if pickled and not path.exists():
         raise AdapterError(
-            f"{path.parent} holds {pickled}, a pickle, which may run a program when it is opened and never is here. "
-            "Save the adapter as safetensors (PEFT does unless told otherwise)."
+            _(
+                "{folder} holds {pickled}, a pickle, which may run a program when it is opened "
+                "and never is here. Save the adapter as safetensors (PEFT does unless told "
+                "otherwise).",
+                folder=path.parent,
+                pickled=pickled,
+            )
         )
     try:
         stored = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
     except OSError as error:
         raise AdapterError(
-            f"Cannot read {path}: {error.strerror or error}. The adapter must be trained again."
+            _(
+                "Cannot read {path}: {error}. The adapter must be trained again.",
+                path=path,
+                error=error.strerror or error,
+            )
         ) from error
     except (SafetensorError, ValueError, KeyError, OverflowError) as error:
-        raise AdapterError(f"{path} is damaged: {str(error)[:200]}. The adapter must be trained again.") from error
+        raise AdapterError(
+            _("{path} is damaged: {error}. The adapter must be trained again.", path=path, error=str(error)[:200])
+        ) from error
     tensors: dict[str, Array] = {}
     for key, entry in stored:
         if entry["dtype"] not in kinds:
-            raise AdapterError(f"{key[:120]} in {path} is stored as {entry['dtype']}. Save the adapter as F32 or BF16.")
+            raise AdapterError(
+                _(
+                    "{key} in {path} is stored as {type}. Save the adapter as F32 or BF16.",
+                    key=key[:120],
+                    path=path,
+                    type=entry["dtype"],
+                )
+            )
         value = np.frombuffer(entry["data"], kinds[entry["dtype"]])
         if entry["dtype"] == "BF16":  # the upper half of a float32
             value = (value.astype(np.uint32) << 16).view(np.float32)
@@ -224,7 +274,11 @@ def _read_tensors(path: Path) -> dict[str, Array]:
             matrix = np.ascontiguousarray(value.reshape(entry["shape"]), np.float32)
         if not np.isfinite(matrix).all():
             raise AdapterError(
-                f"{key[:120]} in {path} holds values that are not finite. The adapter must be trained again."
+                _(
+                    "{key} in {path} holds values that are not finite. The adapter must be trained again.",
+                    key=key[:120],
+                    path=path,
+                )
             )
         tensors[key] = matrix
     return tensors

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.gguf_file import DamagedGguf, GgufHeader, GgufTensor, read_header
 from ..errors import AdapterError
+from ..language import _
 from .gguf import BaseShape, unpermute_rows
 from .peft import MODULES, PeftLora, Place, plain_name
 
@@ -37,20 +38,28 @@ def read_gguf(path: Path, base: BaseShape) -> PeftLora:
     header = _lora_header(path, base)
     alpha = header.metadata.get("adapter.lora.alpha")
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha < 1e6:
-        raise AdapterError(f"{path} says nothing of its scale (adapter.lora.alpha), or no number from 0 up.")
+        raise AdapterError(
+            _("{path} says nothing of its scale (adapter.lora.alpha), or no number from 0 up.", path=path)
+        )
     halves: dict[Place, dict[str, GgufTensor]] = {}
     for name, tensor in header.tensors.items():
         match = _TENSOR.match(name)
         if match is None or match[2] not in _MODULE_OF:
             raise AdapterError(
-                f"{path} changes {name[:120]}, and only LoRAs on the linear layers of the blocks can be taken."
+                _(
+                    "{path} changes {name}, and only LoRAs on the linear layers of the blocks can be taken.",
+                    path=path,
+                    name=name[:120],
+                )
             )
         halves.setdefault((int(match[1]), _MODULE_OF[match[2]]), {})[match[3]] = tensor
     if not halves:
-        raise AdapterError(f"{path} is a LoRA without any matrix, so there is nothing to take.")
+        raise AdapterError(_("{path} is a LoRA without any matrix, so there is nothing to take.", path=path))
     for (block, module), pair in halves.items():
         if set(pair) != {"a", "b"}:
-            raise AdapterError(f"{path} lacks half of {module} in block {block}.")
+            raise AdapterError(
+                _("{path} lacks half of {module} in block {block}.", path=path, module=module, block=block)
+            )
         base.check_pair((block, module), pair["a"].shape[::-1], pair["b"].shape[::-1])
     rank = max(pair["a"].shape[1] for pair in halves.values())
     weights = {}
@@ -67,18 +76,32 @@ def _lora_header(path: Path, base: BaseShape) -> GgufHeader:
     try:
         header = read_header(path)
     except DamagedGguf as damage:
-        raise AdapterError(f"{path} {damage}. Get it again from where it came from.") from damage
+        raise AdapterError(
+            _("{path} {damage}. Get it again from where it came from.", path=path, damage=damage)
+        ) from damage
     except (OSError, ValueError) as error:
-        raise AdapterError(f"{path} cannot be read ({error}). Make it readable, or name another file.") from error
+        raise AdapterError(
+            _("{path} cannot be read ({error}). Make it readable, or name another file.", path=path, error=error)
+        ) from error
     if header.text("general.type") != "adapter" or header.text("adapter.type") != "lora":
-        raise AdapterError(f"{path} is GGUF, but not a LoRA adapter. `claw-local models add` takes a whole model.")
+        raise AdapterError(
+            _("{path} is GGUF, but not a LoRA adapter. `claw-local models add` takes a whole model.", path=path)
+        )
     architecture = header.text("general.architecture")
     if architecture != base.architecture:
         raise AdapterError(
-            f"{path} was made for a {architecture[:40]} model, and {base.path.name} is {base.architecture}."
+            _(
+                "{path} was made for a {architecture} model, and {name} is {other}.",
+                path=path,
+                architecture=architecture[:40],
+                name=base.path.name,
+                other=base.architecture,
+            )
         )
     if any(key.startswith("adapter.alora.") for key in header.metadata):
-        raise AdapterError(f"{path} is an activated LoRA (aLoRA), for a part of a prompt only: it is not taken.")
+        raise AdapterError(
+            _("{path} is an activated LoRA (aLoRA), for a part of a prompt only: it is not taken.", path=path)
+        )
     return header
 
 
@@ -90,19 +113,31 @@ def _matrix(file: Any, path: Path, header: GgufHeader, tensor: GgufTensor) -> Ar
 
     if tensor.type not in READABLE or tensor.size is None:
         raise AdapterError(
-            f"{path} keeps its matrices as ggml type {tensor.type}; {', '.join(READABLE.values())} work."
+            _(
+                "{path} keeps its matrices as ggml type {type}; {types} work.",
+                path=path,
+                type=tensor.type,
+                types=", ".join(READABLE.values()),
+            )
         )
     columns, rows = tensor.shape
     file.seek(header.data_start + tensor.offset)
     data = np.frombuffer(file.read(tensor.size), np.uint8)
     if data.size != tensor.size or data.size % rows:
-        raise AdapterError(f"{path} is cut short. Get it again from where it came from.")
+        raise AdapterError(_("{path} is cut short. Get it again from where it came from.", path=path))
     with np.errstate(all="ignore"):
         matrix = dequantize(data.reshape(rows, -1), GGMLQuantizationType(tensor.type))
     if matrix.shape != (rows, columns):
-        raise AdapterError(f"{path} is damaged: a matrix of {rows} by {columns} has too little data.")
+        raise AdapterError(
+            _(
+                "{path} is damaged: a matrix of {rows} by {columns} has too little data.",
+                path=path,
+                rows=rows,
+                columns=columns,
+            )
+        )
     if not np.isfinite(matrix).all():
-        raise AdapterError(f"{path} holds values that are not finite, so it cannot be applied.")
+        raise AdapterError(_("{path} holds values that are not finite, so it cannot be applied.", path=path))
     result: Array = np.ascontiguousarray(matrix, np.float32)
     return result
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from ..errors import AdapterError, UsageError
+from ..language import _
 
 MAGIC = b"CLAWSEAL"
 VERSION = 1
@@ -49,12 +50,14 @@ class _Header:
 
         text = unicodedata.normalize("NFC", passphrase)
         if not text.strip():
-            raise UsageError("The passphrase is empty. Give one of several words.")
+            raise UsageError(_("The passphrase is empty. Give one of several words."))
         try:
             return Scrypt(self.salt, 32, 1 << self.log_n, self.r, self.p).derive(text.encode("utf-8", "surrogatepass"))
         except MemoryError as error:
             need = 128 * self.r * (1 << self.log_n) >> 20
-            raise AdapterError(f"A passphrase needs {need} MiB of free memory. Close other programs first.") from error
+            raise AdapterError(
+                _("A passphrase needs {need} MiB of free memory. Close other programs first.", need=need)
+            ) from error
 
 
 def seal(plain: BinaryIO, passphrase: str) -> Iterator[bytes]:
@@ -95,19 +98,24 @@ def unseal(sealed: BinaryIO, passphrase: str) -> Iterator[bytes]:
         except InvalidTag as wrong:
             if number == 0:
                 raise AdapterError(
-                    "The passphrase is wrong, or the file was changed or cut. Try the passphrase again."
+                    _("The passphrase is wrong, or the file was changed or cut. Try the passphrase again.")
                 ) from wrong
-            raise AdapterError("The file was changed or cut after it was sealed. Get it again.") from wrong
+            raise AdapterError(_("The file was changed or cut after it was sealed. Get it again.")) from wrong
 
 
 def _read_header(data: bytes) -> _Header:
     if len(data) < _HEADER.size:
-        raise AdapterError("The file is cut short. Get it again.")
-    _, version, log_n, r, p, salt, prefix = _HEADER.unpack(data)
+        raise AdapterError(_("The file is cut short. Get it again."))
+    _magic, version, log_n, r, p, salt, prefix = _HEADER.unpack(data)
     if version != VERSION:
-        raise AdapterError(f"The file is sealed in format {version}, which this claw-local does not know. Update it.")
+        raise AdapterError(
+            _(
+                "The file is sealed in format {version}, which this claw-local does not know. Update it.",
+                version=version,
+            )
+        )
     if not 10 <= log_n <= MOST_LOG_N or r != R or not 1 <= p <= MOST_P:
-        raise AdapterError("The file asks for more memory or time to open it than is reasonable. Get it again.")
+        raise AdapterError(_("The file asks for more memory or time to open it than is reasonable. Get it again."))
     return _Header(log_n, r, p, salt, prefix)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import AdapterError, UsageError
+from ..language import _
 from . import pack, sealing
 from .gguf import BaseShape
 from .manifest import Manifest
@@ -62,7 +63,7 @@ def read_source(
         if source.is_dir():
             return _read_folder(source, base)
         if not stat.S_ISREG(source.stat().st_mode):
-            raise AdapterError("it is no regular file; name a pack, a PEFT folder or a GGUF LoRA")
+            raise AdapterError(_("it is no regular file; name a pack, a PEFT folder or a GGUF LoRA"))
         with source.open("rb") as file:
             beginning = file.read(16)
             file.seek(0)
@@ -75,13 +76,20 @@ def read_source(
         raise AdapterError(_what_it_is(source, beginning))
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
         raise AdapterError(
-            f"{short_name(source)} cannot be read: {error.strerror}. Name a pack, a PEFT folder or a GGUF LoRA."
+            _(
+                "{source} cannot be read: {reason}. Name a pack, a PEFT folder or a GGUF LoRA.",
+                source=short_name(source),
+                reason=error.strerror,
+            )
         ) from error
     except AdapterError as error:
         raise AdapterError(_in_words(str(error), source, scratch)) from error
     except MemoryError as error:
         raise AdapterError(
-            f"{short_name(source)} was not imported: it is larger than the memory that is free. Close other programs."
+            _(
+                "{source} was not imported: it is larger than the memory that is free. Close other programs.",
+                source=short_name(source),
+            )
         ) from error
 
 
@@ -89,17 +97,19 @@ def _in_words(text: str, source: Path, scratch: Path) -> str:
     """Why, said of the file that the person named."""
     for path in (f"{scratch}/", f"{source}/"):
         text = text.replace(path, "")
-    text = text.replace(str(source), "it")
+    text = text.replace(str(source), _("it"))
     text = text[0].lower() + text[1:] if text.startswith("The ") else text
-    return f"{short_name(source)} was not imported: {text.rstrip('.')}."
+    return _("{source} was not imported: {reason}.", source=short_name(source), reason=text.rstrip(".。"))
 
 
 def _read_folder(folder: Path, base: BaseShape) -> Given:
     for file in (folder / CONFIG, folder / WEIGHTS):
         if file.exists() and not file.is_file():
-            raise AdapterError(f"{file.name} in it is no regular file")
+            raise AdapterError(_("{name} in it is no regular file", name=file.name))
         if file.exists() and file.stat().st_size > pack.MOST_BYTES:
-            raise AdapterError(f"it has more than {pack.MOST_BYTES >> 30} GiB, far more than an adapter needs")
+            raise AdapterError(
+                _("it has more than {most} GiB, far more than an adapter needs", most=pack.MOST_BYTES >> 30)
+            )
     return Given(_checked_peft(folder, base), "peft")
 
 
@@ -108,10 +118,14 @@ def _checked_peft(folder: Path, base: BaseShape) -> PeftLora:
     lora = read_peft(folder)
     base.check(lora)
     if len(lora.ranks) > 1:
-        raise AdapterError(f"its layers have different ranks ({sorted(lora.ranks)}), which its config cannot say")
+        raise AdapterError(
+            _("its layers have different ranks ({ranks}), which its config cannot say", ranks=sorted(lora.ranks))
+        )
     told = json.loads((folder / CONFIG).read_text("utf-8")).get("r")
     if told != lora.rank or isinstance(told, bool):
-        raise AdapterError(f"its config gives rank {str(told)[:20]}, and its matrices have {lora.rank}")
+        raise AdapterError(
+            _("its config gives rank {given}, and its matrices have {rank}", given=str(told)[:20], rank=lora.rank)
+        )
     return lora
 
 
@@ -121,7 +135,7 @@ def _read_pack(
     if not sealing.is_sealed(file.read(len(sealing.MAGIC))):
         return _read_opened(file, base, model_sha256, scratch, force)
     if passphrase is None:
-        raise UsageError("This pack is sealed with a passphrase. Add --passphrase, and type it when asked.")
+        raise UsageError(_("This pack is sealed with a passphrase. Add --passphrase, and type it when asked."))
     words = passphrase()
     file.seek(0)
     with tempfile.TemporaryFile(dir=scratch) as opened:
@@ -134,16 +148,21 @@ def _read_opened(file: BinaryIO, base: BaseShape, model_sha256: str, folder: Pat
     manifest = pack.unpack(file, folder)
     if manifest.base.sha256 != model_sha256 and not force:
         raise AdapterError(
-            f"it was made for another base model ({manifest.base.architecture}, hash {manifest.base.sha256[:12]}…) "
-            f"than {base.path.name}; open claw-local with that one (--model), or, if both are one model in two "
-            "quantisations, add --force"
+            _(
+                "it was made for another base model ({architecture}, hash {sha256}…) than "
+                "{name}; open claw-local with that one (--model), or, if both are one model in "
+                "two quantisations, add --force",
+                architecture=manifest.base.architecture,
+                sha256=manifest.base.sha256[:12],
+                name=base.path.name,
+            )
         )
     lora = _checked_peft(folder / "peft", base)
     told = manifest.lora
     if (lora.rank, lora.alpha, lora.modules, lora.blocks) != (told.rank, told.alpha, told.modules, told.blocks):
-        raise AdapterError("its manifest describes other matrices than it holds")
+        raise AdapterError(_("its manifest describes other matrices than it holds"))
     if not _equal(lora, read_gguf(folder / pack.GGUF, base)):
-        raise AdapterError("its PEFT files and its GGUF file are not the same adapter")
+        raise AdapterError(_("its PEFT files and its GGUF file are not the same adapter"))
     return Given(lora, "claw", manifest.name, manifest, _gate_of(folder / pack.REPORT))
 
 
@@ -170,19 +189,19 @@ def _gate_of(path: Path) -> dict[str, Any]:
     try:
         return TypeAdapter(GateReport).validate_json(path.read_bytes()).as_json()
     except (ValidationError, ValueError, RecursionError) as error:
-        raise AdapterError("gate.json in it is not a gate's report") from error
+        raise AdapterError(_("gate.json in it is not a gate's report")) from error
 
 
 def _what_it_is(source: Path, beginning: bytes) -> str:
     suffix = source.suffix.lower()
     if suffix == ".safetensors":
-        return "it is one file of a PEFT adapter; name the folder that also holds its adapter_config.json"
+        return _("it is one file of a PEFT adapter; name the folder that also holds its adapter_config.json")
     if suffix in PICKLES or (beginning[:1] == b"\x80" and beginning[1:2] <= b"\x05"):
-        return (
+        return _(
             "it is a pickle, which may run a program when it is opened, and so never is here; save the adapter as "
             "safetensors"
         )
-    return "it is neither a pack, nor a PEFT folder, nor a GGUF LoRA; name one of these"
+    return _("it is neither a pack, nor a PEFT folder, nor a GGUF LoRA; name one of these")
 
 
 def short_name(source: Path) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..language import _
+
 FORMAT, VERSION = "claw-local-backup", 1
 MANIFEST = "manifest.json"
 DATABASE, SETTINGS = "claw-local.db", "settings.toml"
@@ -75,11 +77,11 @@ def read_manifest(data: bytes) -> Manifest:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Wrong("is damaged: what it says about itself cannot be read") from error
+        raise Wrong(_("is damaged: what it says about itself cannot be read")) from error
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise Wrong("is not a backup of claw-local")
+        raise Wrong(_("is not a backup of claw-local"))
     if value.get("version") != VERSION:
-        raise Wrong("was written by a newer claw-local; update it first")
+        raise Wrong(_("was written by a newer claw-local; update it first"))
     try:
         files = {name: Entry(**entry) for name, entry in value["files"].items()}
         manifest = Manifest(
@@ -90,28 +92,28 @@ def read_manifest(data: bytes) -> Manifest:
             files=files,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise Wrong("is damaged: what it says about itself is not whole") from error
+        raise Wrong(_("is damaged: what it says about itself is not whole")) from error
     _check(manifest)
     return manifest
 
 
 def _check(manifest: Manifest) -> None:
     if not _all_are(str, [manifest.created_at, manifest.app, *manifest.migrations]):
-        raise Wrong("is damaged: what it says about itself is not whole")
+        raise Wrong(_("is damaged: what it says about itself is not whole"))
     counted = all(name in COUNTED and type(count) is int and count >= 0 for name, count in manifest.counts.items())
     if not counted or not _MOMENT.fullmatch(manifest.created_at):
-        raise Wrong("is damaged: what it says about itself is not whole")
+        raise Wrong(_("is damaged: what it says about itself is not whole"))
     for name, entry in manifest.files.items():
         if not is_allowed(name):
-            raise Wrong(f"holds {name[:80]!r}, which has no place in a backup")
+            raise Wrong(_("holds {name!r}, which has no place in a backup", name=name[:80]))
         if type(entry.size) is not int or entry.size < 0 or not isinstance(entry.sha256, str):
-            raise Wrong(f"is damaged: what it says about {name} is not whole")
+            raise Wrong(_("is damaged: what it says about {name} is not whole", name=name))
         if not _SHA256.fullmatch(entry.sha256):
-            raise Wrong(f"is damaged: what it says about {name} is not whole")
+            raise Wrong(_("is damaged: what it says about {name} is not whole", name=name))
     if DATABASE not in manifest.files:
-        raise Wrong("has no database in it")
+        raise Wrong(_("has no database in it"))
     if len({name.casefold() for name in manifest.files}) != len(manifest.files):
-        raise Wrong("has two files of the same name")
+        raise Wrong(_("has two files of the same name"))
 
 
 def _all_are(kind: type, values: Collection[Any]) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..language import _
 from ..store import Store, opening
 from ..store.migrations import MIGRATIONS
 from ..store.served import note_removed_keys, removed_keys
@@ -102,23 +103,23 @@ def check(path: Path) -> None:
         kinds = connection.execute("select type, name, coalesce(sql, '') from sqlite_master").fetchall()
         for kind, name, sql in kinds:
             if kind in ("trigger", "view") or (sql.lower().startswith("create virtual") and name not in TABLES):
-                raise Wrong(f"holds a database with {name!r} in it, which no claw-local has made")
+                raise Wrong(_("holds a database with {name!r} in it, which no claw-local has made", name=name))
         if [word for (word,) in connection.execute("PRAGMA integrity_check(1)")] != ["ok"]:
-            raise Wrong("holds a damaged database")
+            raise Wrong(_("holds a damaged database"))
         if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-            raise Wrong("holds a database that is not whole")
+            raise Wrong(_("holds a database that is not whole"))
         known = {migration.__name__ for migration in MIGRATIONS}
         if any(name not in known for name in migrations(connection)):
-            raise Wrong("was written by a newer claw-local; update it first")
+            raise Wrong(_("was written by a newer claw-local; update it first"))
         for found in paths_in(connection):
             if found and not is_allowed(found if found.count("/") > 1 else ""):
-                raise Wrong("holds a database that names files outside of it")
+                raise Wrong(_("holds a database that names files outside of it"))
         if not are_receipts(receipts(connection)):
-            raise Wrong("holds a database whose receipts of what was forgotten cannot be read")
+            raise Wrong(_("holds a database whose receipts of what was forgotten cannot be read"))
     except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, Wrong):
             raise
-        raise Wrong("holds a database that cannot be read") from error
+        raise Wrong(_("holds a database that cannot be read")) from error
     finally:
         connection.close()
 

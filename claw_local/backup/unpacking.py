@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import BackupError
+from ..language import _
 from .manifest import LARGEST_MANIFEST, MANIFEST, Manifest, Wrong, is_allowed, read_manifest
 
 Report = Callable[[str, float], None]
@@ -27,41 +28,41 @@ MOST_ENTRIES = 100_000
 def opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
     """The archive, after all that can be said of it without unpacking it was checked."""
     if not file.is_file():
-        raise BackupError(f"There is no backup {file}. Name a file that `claw-local backup` wrote.")
+        raise BackupError(_("There is no backup {file}. Name a file that `claw-local backup` wrote.", file=file))
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive, _checked(archive)
     except Wrong as wrong:
         raise refused(file, wrong) from wrong
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, ValueError, zlib.error) as error:
-        raise refused(file, Wrong("is not a backup of claw-local, or is cut short")) from error
+        raise refused(file, Wrong(_("is not a backup of claw-local, or is cut short"))) from error
 
 
 def _checked(archive: zipfile.ZipFile) -> Manifest:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if MANIFEST not in names:
-        raise Wrong("is not a backup of claw-local")
+        raise Wrong(_("is not a backup of claw-local"))
     if len(set(names)) != len(names) or len(names) > MOST_ENTRIES:
-        raise Wrong("has two files of the same name, or far too many")
+        raise Wrong(_("has two files of the same name, or far too many"))
     for info in infos:
         if info.filename != MANIFEST and not is_allowed(info.filename):
-            raise Wrong(f"holds {info.filename[:80]!r}, which has no place in a backup")
+            raise Wrong(_("holds {filename!r}, which has no place in a backup", filename=info.filename[:80]))
         mode = info.external_attr >> 16
         if info.is_dir() or (stat.S_IFMT(mode) not in (0, stat.S_IFREG)) or info.flag_bits & 1:
-            raise Wrong(f"holds {info.filename[:80]!r}, which is no plain file")
+            raise Wrong(_("holds {filename!r}, which is no plain file", filename=info.filename[:80]))
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise Wrong(f"has packed {info.filename[:80]!r} in a way that is not known")
+            raise Wrong(_("has packed {filename!r} in a way that is not known", filename=info.filename[:80]))
     with archive.open(MANIFEST) as source:
         data = source.read(LARGEST_MANIFEST + 1)
     if len(data) > LARGEST_MANIFEST:
-        raise Wrong("says far too much about itself")
+        raise Wrong(_("says far too much about itself"))
     manifest = read_manifest(data)
     if set(manifest.files) != set(names) - {MANIFEST}:
-        raise Wrong("does not hold what it says it does")
+        raise Wrong(_("does not hold what it says it does"))
     for info in infos:
         if info.filename != MANIFEST and info.file_size != manifest.files[info.filename].size:
-            raise Wrong(f"is damaged: {info.filename} is not as long as it says")
+            raise Wrong(_("is damaged: {filename} is not as long as it says", filename=info.filename))
     return manifest
 
 
@@ -70,11 +71,15 @@ def unpack(file: Path, archive: zipfile.ZipFile, manifest: Manifest, staging: Pa
     free = shutil.disk_usage(staging).free
     if total * 2 > free:
         raise BackupError(
-            f"Restoring takes up to {2 * total / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free. Free some space."
+            _(
+                "Restoring takes up to {needed:,.0f} MB, and {free:,.0f} MB are free. Free some space.",
+                needed=2 * total / 1e6,
+                free=free / 1e6,
+            )
         )
     done = 0
     for name, entry in manifest.files.items():
-        report(f"checking {name}", 0.7 * done / max(1, total))
+        report(_("checking {name}", name=name), 0.7 * done / max(1, total))
         target = staging.joinpath(*name.split("/"))
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         digest, left = hashlib.sha256(), entry.size
@@ -84,16 +89,16 @@ def unpack(file: Path, archive: zipfile.ZipFile, manifest: Manifest, staging: Pa
                 while piece := source.read(min(PIECE, left + 1)):
                     left -= len(piece)
                     if left < 0:
-                        raise Wrong(f"is damaged: {name} is longer than it says")
+                        raise Wrong(_("is damaged: {name} is longer than it says", name=name))
                     digest.update(piece)
                     out.write(piece)
         except (zipfile.BadZipFile, EOFError, ValueError, zlib.error) as error:
-            wrong = error if isinstance(error, Wrong) else Wrong(f"is damaged: {name} cannot be unpacked")
+            wrong = error if isinstance(error, Wrong) else Wrong(_("is damaged: {name} cannot be unpacked", name=name))
             raise refused(file, wrong) from error
         if left or digest.hexdigest() != entry.sha256:
-            raise refused(file, Wrong(f"is damaged or was changed: {name} is not what was backed up"))
+            raise refused(file, Wrong(_("is damaged or was changed: {name} is not what was backed up", name=name)))
         done += entry.size
 
 
 def refused(file: Path, wrong: Wrong) -> BackupError:
-    return BackupError(f"The file {file} {wrong}. Nothing was restored.")
+    return BackupError(_("The file {file} {wrong}. Nothing was restored.", file=file, wrong=wrong))

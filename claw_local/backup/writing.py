@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..errors import BackupError, UsageError
+from ..language import _
 from ..leftovers import aside
 from ..paths import Paths
 from ..store import Store, opening
@@ -60,9 +61,15 @@ def write_backup(
         UsageError: the file exists. BackupError: it cannot be written. StoreError: the database cannot be read.
     """
     if target.is_dir():
-        raise UsageError(f"{target} is a folder. Name the file to write, such as {target / 'claw-local.backup'}.")
+        raise UsageError(
+            _(
+                "{target} is a folder. Name the file to write, such as {file}.",
+                target=target,
+                file=target / "claw-local.backup",
+            )
+        )
     if target.exists() and not target.is_file():
-        raise UsageError(f"{target} is no regular file. Name a file to write.")
+        raise UsageError(_("{target} is no regular file. Name a file to write.", target=target))
     own = (
         paths.database,
         paths.settings,
@@ -70,9 +77,9 @@ def write_backup(
         *(paths.database.with_name(paths.database.name + e) for e in ("-wal", "-shm")),
     )
     if target.exists() and any(file.exists() and target.samefile(file) for file in own):
-        raise UsageError(f"{target} is in use by claw-local itself. Choose another file.")
+        raise UsageError(_("{target} is in use by claw-local itself. Choose another file.", target=target))
     if target.exists() and not force:
-        raise UsageError(f"{target} exists. Choose another file, or add --force to write over it.")
+        raise UsageError(_("{target} exists. Choose another file, or add --force to write over it.", target=target))
     try:
         whole = Path(os.path.realpath(target))  # A link stays, and the file it leads to is replaced.
         with aside(whole) as folder:
@@ -84,21 +91,24 @@ def write_backup(
                 except _Moved:
                     continue
             else:
-                raise BackupError("Files kept being removed while they were copied. Write the backup again later.")
+                raise BackupError(_("Files kept being removed while they were copied. Write the backup again later."))
             made = folder / "backup"
             size = made.stat().st_size
             os.replace(made, whole)
     except OSError as error:
         raise BackupError(
-            f"The backup cannot be written to {target} ({error.strerror or error}). Free some space, or choose another "
-            "file."
+            _(
+                "The backup cannot be written to {target} ({error}). Free some space, or choose another file.",
+                target=target,
+                error=error.strerror or error,
+            )
         ) from error
-    report("done", 1.0)
+    report(_("done"), 1.0)
     return Backup(target, size, manifest, tuple(left_out))
 
 
 def _written(store: Store, paths: Paths, folder: Path, report: Report, *, patient: bool) -> tuple[Manifest, list[str]]:
-    report("copying the database", 0.0)
+    report(_("copying the database"), 0.0)
     copy = folder / "copy.db"
     copy.unlink(missing_ok=True)
     os.close(os.open(copy, os.O_RDWR | os.O_CREAT, 0o600))
@@ -126,7 +136,7 @@ def _written(store: Store, paths: Paths, folder: Path, report: Report, *, patien
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
             done = 0
             for name, path in sorted(sources.items()):
-                report(f"writing {name}", done / total)
+                report(_("writing {name}", name=name), done / total)
                 entries[name] = _add(archive, name, path)
                 done += entries[name].size
             manifest = Manifest(now(), __version__, migrations, counts, entries)
@@ -190,6 +200,10 @@ def _check_room(folder: Path, total: int) -> None:
     free = shutil.disk_usage(folder).free
     if total > free:
         raise BackupError(
-            f"The backup may take {total / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free there. Free some space, or "
-            "choose another disk."
+            _(
+                "The backup may take {total:,.0f} MB, and {free:,.0f} MB are free there. Free "
+                "some space, or choose another disk.",
+                total=total / 1e6,
+                free=free / 1e6,
+            )
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import UsageError
+from ..language import _
 from . import adapters_shown, complete, packs
 from .common import JSON_OPTION, plain, print_json, short
 from .waiting import fractions
@@ -35,7 +36,7 @@ def show_all(json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json({"adapters": records, "profiles": profiles})
     elif not records:
-        typer.echo("No adapters yet: the base model answers. `claw-local learn now` makes one.")
+        typer.echo(_("No adapters yet: the base model answers. `claw-local learn now` makes one."))
     else:
         adapters_shown.table(records, profiles)
 
@@ -74,14 +75,22 @@ def use(
     with Assistant.open(model=model) as assistant:
         record = assistant.adapters.use(adapter, chat=chat, profile=profile)
     if record is not None and refused(record.reason):
-        typer.echo(f"The gate had refused adapter {record.id}. {short(record.reason)}", err=True)
+        typer.echo(
+            _("The gate had refused adapter {id}. {reason}", id=record.id, reason=short(record.reason)), err=True
+        )
     if chat is None and profile is None:
         _say(record, json_output)
     elif json_output:
         print_json({"adapter": record.id if record else 0, "chat": chat, "profile": profile})
     else:
-        where = [*([f"chat {chat}"] if chat is not None else []), *([f"profile {profile}"] if profile else [])]
-        typer.echo(f"In use from the next answer on in {' and '.join(where)}: {_called(record)}.")
+        told = {"chat": chat, "profile": profile, "adapter": _called(record)}
+        if chat is None:
+            words = _("In use from the next answer on in profile {profile}: {adapter}.", **told)
+        elif not profile:
+            words = _("In use from the next answer on in chat {chat}: {adapter}.", **told)
+        else:
+            words = _("In use from the next answer on in chat {chat} and in profile {profile}: {adapter}.", **told)
+        typer.echo(words)
 
 
 @app.command()
@@ -107,7 +116,11 @@ def rename(
     if json_output:
         print_json({"adapter": record})
     else:
-        typer.echo(f"Adapter {record.id} {f'is called {record.name}' if record.name else 'has no name'} now.")
+        typer.echo(
+            _("Adapter {id} is called {name} now.", id=record.id, name=record.name)
+            if record.name
+            else _("Adapter {id} has no name now.", id=record.id)
+        )
 
 
 @app.command()
@@ -123,19 +136,27 @@ def remove(
         record = assistant.adapters.get(adapter)
         if not yes:
             if not sys.stdin.isatty() or json_output:
-                raise UsageError("Nothing was deleted. To delete without being asked, add --yes.")
-            typer.echo(f"Adapter {adapters_shown.label(record)}: {record.state}. {short(record.reason)}", err=True)
-            if not typer.confirm("Delete it for good? This cannot be undone.", err=True):
-                typer.echo("Nothing was deleted.", err=True)
+                raise UsageError(_("Nothing was deleted. To delete without being asked, add --yes."))
+            typer.echo(
+                _(
+                    "Adapter {adapter}: {state}. {reason}",
+                    adapter=adapters_shown.label(record),
+                    state=adapters_shown.state(record),
+                    reason=short(record.reason),
+                ),
+                err=True,
+            )
+            if not typer.confirm(_("Delete it for good? This cannot be undone."), err=True):
+                typer.echo(_("Nothing was deleted."), err=True)
                 raise typer.Exit(1)
         assistant.adapters.remove(record.id)
         kept_to = [name for name, chosen in assistant.adapters.profiles().items() if record.id in chosen.values()]
     for name in kept_to:
-        typer.echo(f"Profile {name} kept to it, and goes by what is in use now.", err=True)
+        typer.echo(_("Profile {name} kept to it, and goes by what is in use now.", name=name), err=True)
     if json_output:
         print_json({"deleted": record.id})
     else:
-        typer.echo(f"Deleted: adapter {adapters_shown.label(record)}.")
+        typer.echo(_("Deleted: adapter {adapter}.", adapter=adapters_shown.label(record)))
 
 
 @app.command()
@@ -162,25 +183,25 @@ def check(adapter: str = ADAPTER_ARGUMENT, model: Path | None = MODEL_OPTION, js
 
     with Assistant.open(model=model) as assistant:
         record = assistant.adapters.get(adapter)
-        with fractions("asking the gate", quiet=json_output) as report:
+        with fractions(_("asking the gate"), quiet=json_output) as report:
             verdict = assistant.adapters.check(record.id, report)
     if json_output:
         print_json({"adapter": record.id, "gate": plain(verdict.as_json())})
         return
     adapters_shown.report(verdict.as_markdown())
     if verdict.accepted:
-        typer.echo(f"\nTo put it into use: claw-local adapters use {record.name or record.id}")
+        typer.echo("\n" + _("To put it into use: claw-local adapters use {id}", id=record.name or record.id))
 
 
 packs.register(app)
 
 
 def _called(record: AdapterRecord | None) -> str:
-    return f"adapter {adapters_shown.label(record)}" if record else "the base model"
+    return _("adapter {id}", id=adapters_shown.label(record)) if record else _("the base model")
 
 
 def _say(record: Any, json_output: bool) -> None:
     if json_output:
         print_json({"adapter": record.id if record else 0})
     else:
-        typer.echo(f"In use from the next answer on: {_called(record)}.")
+        typer.echo(_("In use from the next answer on: {adapter}.", adapter=_called(record)))

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..language import N_, _, ngettext
 from .common import harmless, print_table, short
 
 if TYPE_CHECKING:
     from ..adapters.differing import Difference
     from ..store import AdapterRecord
 
+STATES = {
+    "candidate": N_("candidate"),
+    "active": N_("active"),
+    "retired": N_("retired"),
+    "rejected": N_("rejected"),
+    "forgotten": N_("forgotten"),
+}
+"""What adapters are, in words."""
 NO_SETTINGS = ("hints", "likes", "origin", "mix")
 """What stands in a recipe beside settings."""
 
@@ -24,52 +33,86 @@ def label(record: AdapterRecord) -> str:
     return f"{record.id} ({harmless(record.name)})" if record.name else str(record.id)
 
 
+def state(record: AdapterRecord) -> str:
+    """Whether it is in use, in words."""
+    return _(STATES.get(record.state, record.state))
+
+
 def table(records: Sequence[AdapterRecord], profiles: Mapping[str, Mapping[str, int]]) -> None:
     """All of them, a line each, and what profiles keep to."""
     rows = [
-        (str(record.id), record.name or "-", record.state, _made_from(record), record.created_at[:16], record.reason)
+        (str(record.id), record.name or "-", state(record), _made_from(record), record.created_at[:16], record.reason)
         for record in records
     ]
     print_table([(*row[:5], short(row[5])) for row in rows], right=(0,))
     for name, kept in profiles.items():
-        typer.echo(f"Profile {name}: {', '.join(str(adapter or 'base') for adapter in kept.values())}")
+        adapters = ", ".join(str(adapter or "base") for adapter in kept.values())
+        typer.echo(_("Profile {name}: {adapters}", name=name, adapters=adapters))
 
 
 def _made_from(record: AdapterRecord) -> str:
     if "mix" in record.recipe:
-        return "a mix"
+        return _("a mix")
     if "origin" in record.recipe:
-        return "imported"
-    return f"from {record.parent_id}" if record.parent_id else "from base"
+        return _("imported")
+    return _("from {id}", id=record.parent_id) if record.parent_id else _("from base")
 
 
 def one(record: AdapterRecord) -> None:
     """All that is known of one."""
     recipe = record.recipe
-    typer.echo(f"Adapter {label(record)}: {record.state}. {harmless(record.reason)}")
-    typer.echo(f"Base model: {harmless(record.architecture)}, hash {record.model_sha256[:16]}…")
-    typer.echo(f"Parent: {f'adapter {record.parent_id}' if record.parent_id else 'the base model'}")
+    typer.echo(
+        _(
+            "Adapter {adapter}: {state}. {reason}",
+            adapter=label(record),
+            state=state(record),
+            reason=harmless(record.reason),
+        )
+    )
+    typer.echo(
+        _(
+            "Base model: {architecture}, hash {hash}…",
+            architecture=harmless(record.architecture),
+            hash=record.model_sha256[:16],
+        )
+    )
+    typer.echo(_("Parent: adapter {id}", id=record.parent_id) if record.parent_id else _("Parent: the base model"))
     if "mix" in recipe:
-        typer.echo(f"A mix of: {', '.join(f'adapter {part} × {weight:g}' for part, weight in recipe['mix'])}")
+        parts = ", ".join(_("adapter {id}", id=part) + f" × {weight:g}" for part, weight in recipe["mix"])
+        typer.echo(_("A mix of: {parts}", parts=parts))
     origin = recipe.get("origin") or {}
     if origin:
-        typer.echo(harmless(f"Imported from {origin.get('from')} ({origin.get('kind')})"))
+        typer.echo(harmless(_("Imported from {source} ({kind})", source=origin.get("from"), kind=origin.get("kind"))))
         if "turns" in origin:
-            typer.echo(harmless(f"Made on {str(origin.get('made_at'))[:16]} from {origin['turns']} replies elsewhere"))
+            typer.echo(
+                harmless(
+                    _(
+                        "Made on {date} from {count} replies elsewhere",
+                        date=str(origin.get("made_at"))[:16],
+                        count=origin["turns"],
+                    )
+                )
+            )
     else:
-        typer.echo(f"Made from {len(record.lineage)} replies in your chats")
+        typer.echo(
+            ngettext(
+                "Made from {number} reply in your chats",
+                "Made from {number} replies in your chats",
+                len(record.lineage),
+            )
+        )
     settings = {name: value for name, value in recipe.items() if name not in NO_SETTINGS}
     if settings:
-        typer.echo(f"Recipe: {harmless(json.dumps(settings, ensure_ascii=False))}")
+        typer.echo(_("Recipe: {settings}", settings=harmless(json.dumps(settings, ensure_ascii=False))))
     for hint in recipe.get("hints", ()):
-        typer.echo(f"  wish: {short(str(hint))}")
+        typer.echo("  " + _("wish: {hint}", hint=short(str(hint))))
     found = Path(record.gguf_path).with_name("gate.md")
     if record.gguf_path and found.is_file():
         typer.echo("")
         report(found.read_text("utf-8", "replace"))
     elif origin.get("gate"):
-        typer.echo(harmless(f"The gate where it was made: {origin['gate'].get('reason', '')}"))
-        typer.echo(f"Ask the gate here: claw-local adapters check {record.id}")
+        typer.echo(harmless(_("The gate where it was made: {reason}", reason=origin["gate"].get("reason", ""))))
+        typer.echo(_("Ask the gate here: claw-local adapters check {id}", id=record.id))
 
 
 def report(markdown: str) -> None:
@@ -84,20 +127,42 @@ def difference(found: Difference) -> None:
     rows += [(name, *(_value(value) for value in pair)) for name, pair in found.recipe.items()]
     rows += [(name, *(_value(value) for value in pair)) for name, pair in found.gate.items()]
     if found.same_base:
-        rows.append(("size of its update", *(f"{norm:.3f}" for norm in found.norms)))
+        rows.append((_("size of its update"), *(f"{norm:.3f}" for norm in found.norms)))
     print_table(rows)
     typer.echo(
-        f"Replies that made them: {found.turns[0]} only {names[0]}, {found.turns[1]} only {names[1]}, "
-        f"{found.turns[2]} both"
+        _(
+            "Replies that made them: {one} only {first}, {other} only {second}, {both} both",
+            one=found.turns[0],
+            first=names[0],
+            other=found.turns[1],
+            second=names[1],
+            both=found.turns[2],
+        )
     )
     for side, hint in found.hints:
-        typer.echo(f"  only {names[0] if side == 'first' else names[1]} was trained with the wish: {short(hint)}")
+        only = names[0] if side == "first" else names[1]
+        typer.echo("  " + _("only {adapter} was trained with the wish: {hint}", adapter=only, hint=short(hint)))
     if not found.same_base:
-        typer.echo("They are for different base models, so their weights cannot be compared.")
+        typer.echo(_("They are for different base models, so their weights cannot be compared."))
         return
-    typer.echo(f"Distance of their updates: {found.distance:.3f}; alike in direction: {found.cosine:+.3f}")
+    typer.echo(
+        _(
+            "Distance of their updates: {distance:.3f}; alike in direction: {cosine:+.3f}",
+            distance=found.distance,
+            cosine=found.cosine,
+        )
+    )
     for layer in found.layers:
-        typer.echo(f"  block {layer.block} {layer.module}: {layer.distance:.3f} apart, direction {layer.cosine:+.3f}")
+        typer.echo(
+            "  "
+            + _(
+                "block {block} {module}: {distance:.3f} apart, direction {cosine:+.3f}",
+                block=layer.block,
+                module=layer.module,
+                distance=layer.distance,
+                cosine=layer.cosine,
+            )
+        )
 
 
 def _value(value: object) -> str:

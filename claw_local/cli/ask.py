@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import UsageError
+from ..language import _
 from ..signals.attached import Attachment, compose
 from . import complete, working
 from .common import harmless, print_json, with_profile
@@ -67,11 +68,11 @@ def ask(
 ) -> None:
     """Ask one question and print the answer."""
     if chat is not None and new:
-        raise UsageError("--chat and --new contradict each other: name a chat, or start a new one.")
+        raise UsageError(_("--chat and --new contradict each other: name a chat, or start a new one."))
     from ..assistant import Assistant
 
     if sys.stdout is None:
-        raise UsageError("Standard output is closed, so there is nowhere to put the answer.")
+        raise UsageError(_("Standard output is closed, so there is nowhere to put the answer."))
     allowing = working.allowed(allow or ())
     text = _question(question or [])
     with Assistant.open(model=model, settings=with_profile(profile)) as assistant:
@@ -106,7 +107,7 @@ def ask(
             say_made_room(hints, assistant.hints.list())
             return
         if allowing or must_call:
-            raise UsageError("--allow and --must-call go with a workspace: claw-local ask --workspace FOLDER …")
+            raise UsageError(_("--allow and --must-call go with a workspace: claw-local ask --workspace FOLDER …"))
         reply = assistant.stream(text, **options)
         shown = False
         try:
@@ -197,10 +198,10 @@ def _piped() -> str:
             and sys.platform != "win32"
             and not select.select([sys.stdin], [], [], WAIT_FOR_PIPE_S)[0]
         ):
-            typer.echo("Waiting for piped input to end…", err=True)
+            typer.echo(_("Waiting for piped input to end…"), err=True)
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
     except UnicodeDecodeError as error:
-        raise UsageError("What was piped in is not UTF-8 text. Convert it first, or leave it out.") from error
+        raise UsageError(_("What was piped in is not UTF-8 text. Convert it first, or leave it out.")) from error
     except (OSError, ValueError):
         return ""
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import typer
 
 from ..errors import UsageError
+from ..language import _, ngettext
 from .common import JSON_OPTION, harmless, plain, print_json, size
+from .counted import counted
 from .waiting import bar
 
 
@@ -42,16 +44,27 @@ def backup(
             }
         )
         return
-    typer.echo(f"Written: {harmless(str(made.path))} ({size(made.size)}): {_counted(made.manifest.counts)}.")
+    typer.echo(
+        _(
+            "Written: {path} ({size}): {counts}.",
+            path=harmless(str(made.path)),
+            size=size(made.size),
+            counts=_counted(made.manifest.counts),
+        )
+    )
     for path in made.left_out:
-        typer.echo(f"Left out: {harmless(path)}, which is not there, or not in the adapters folder.", err=True)
+        typer.echo(
+            _("Left out: {path}, which is not there, or not in the adapters folder.", path=harmless(path)), err=True
+        )
     if made.encrypted:
         typer.echo(
-            "Chats in it are encrypted, with the key of this store; adapters and settings are not. Models are not in "
-            "it."
+            _(
+                "Chats in it are encrypted, with the key of this store; adapters and settings "
+                "are not. Models are not in it."
+            )
         )
         return
-    typer.echo("It holds what you said, for everyone who can read it. Models are not in it.")
+    typer.echo(_("It holds what you said, for everyone who can read it. Models are not in it."))
 
 
 def restore(
@@ -68,14 +81,25 @@ def restore(
     manifest = look(file)
     since = _forgotten_since(paths.database, manifest.created_at)
     if not yes:
-        said = f"A backup of {manifest.created_at[:16].replace('T', ' ')} UTC: {_counted(manifest.counts)}."
+        said = _(
+            "A backup of {time} UTC: {counts}.",
+            time=manifest.created_at[:16].replace("T", " "),
+            counts=_counted(manifest.counts),
+        )
         if not sys.stdin.isatty() or json_output:
-            raise UsageError(f"{said} Nothing was restored. To restore it without being asked, add --yes.")
+            raise UsageError(said + " " + _("Nothing was restored. To restore it without being asked, add --yes."))
         typer.echo(said, err=True)
         if since:
-            typer.echo(f"{since} things were forgotten here since it was made, and it may bring them back.", err=True)
-        if not typer.confirm("Put it in the place of what is here now?", err=True):
-            typer.echo("Nothing was restored.", err=True)
+            typer.echo(
+                ngettext(
+                    "{number} thing was forgotten here since it was made, and it may bring it back.",
+                    "{number} things were forgotten here since it was made, and it may bring them back.",
+                    since,
+                ),
+                err=True,
+            )
+        if not typer.confirm(_("Put it in the place of what is here now?"), err=True):
+            typer.echo(_("Nothing was restored."), err=True)
             raise typer.Exit(1)
     with bar(quiet=json_output) as report:
         done = restore_file(paths, file, report=report)
@@ -89,14 +113,21 @@ def restore(
             }
         )
         return
-    typer.echo(f"Restored: {_counted(manifest.counts)}.")
+    typer.echo(_("Restored: {counts}.", counts=_counted(manifest.counts)))
     if done.made_plain:
         typer.echo(
-            "The backup was encrypted, and its chats are plain here now, as this store was: `claw-local encrypt on` "
-            "encrypts them."
+            _(
+                "The backup was encrypted, and its chats are plain here now, as this store was: "
+                "`claw-local encrypt on` encrypts them."
+            )
         )
     if done.before is not None:
-        typer.echo(f"What was here before is in {harmless(str(done.before))}. Delete that folder when all is well.")
+        typer.echo(
+            _(
+                "What was here before is in {folder}. Delete that folder when all is well.",
+                folder=harmless(str(done.before)),
+            )
+        )
 
 
 def _summary(manifest: object) -> dict[str, object]:
@@ -105,7 +136,7 @@ def _summary(manifest: object) -> dict[str, object]:
 
 
 def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name if count != 1 else name.removesuffix('s')}" for name, count in counts.items())
+    return ", ".join(counted(name, count) for name, count in counts.items())
 
 
 def _forgotten_since(database: Path, moment: str) -> int:

@@ -8,6 +8,7 @@ import sys
 import typer
 
 from ..errors import UsageError
+from ..language import _
 from . import complete
 from .common import with_profile
 from .plainly import wished
@@ -36,11 +37,11 @@ def chat(
     """Open the app."""
     debug = bool(ctx.find_root().params.get("debug"))
     if web and plain:
-        raise UsageError("--plain and --web contradict each other: choose one.")
+        raise UsageError(_("--plain and --web contradict each other: choose one."))
     if port and not web:
-        raise UsageError("--port goes with --web: claw-local chat --web --port 8000")
+        raise UsageError(_("--port goes with --web: claw-local chat --web --port 8000"))
     if workspace is not None and not workspace.strip():
-        raise UsageError("Name the folder that is to be the workspace, or leave --workspace out.")
+        raise UsageError(_("Name the folder that is to be the workspace, or leave --workspace out."))
     if web:
         _serve(chat_id, model, profile, workspace, port, debug)
         return
@@ -51,7 +52,7 @@ def chat(
 
         raise typer.Exit(lines.run(model=model, settings=with_profile(profile), chat_id=chat_id, workspace=workspace))
     if not in_page and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError('`claw-local chat` needs a terminal. In scripts and pipes use: claw-local ask "…"')
+        raise UsageError(_('`claw-local chat` needs a terminal. In scripts and pipes use: claw-local ask "…"'))
     from claw_app import run
 
     raise typer.Exit(
@@ -100,8 +101,8 @@ def _serve(
         arguments += ["--workspace", os.path.abspath(os.path.expanduser(workspace))]
 
     def announce(address: str) -> None:
-        typer.echo(f"The chat is open for one browser on this machine:\n\n  {address}\n")
-        typer.echo("The address works once and for nobody else. Ctrl+C ends it.")
+        typer.echo(_("The chat is open for one browser on this machine:") + f"\n\n  {address}\n")
+        typer.echo(_("The address works once and for nobody else. Ctrl+C ends it."))
         sys.stdout.flush()
 
     serve(arguments, port=port, announce=announce)

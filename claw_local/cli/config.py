@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import SettingsError, UsageError
+from ..language import N_, _
 from . import complete
 from .common import JSON_OPTION, harmless, print_json, print_table
 
@@ -27,7 +28,7 @@ app = typer.Typer(help="The settings: what there is to set, and setting it.", no
 KEY = typer.Argument(..., help="A setting's name, such as model.path.", autocompletion=complete.setting_names)
 
 NARROWEST = 30
-_FROM = {"default": "", "file": "set in the file", "environment": "set in the environment"}
+_FROM = {"default": "", "file": N_("set in the file"), "environment": N_("set in the environment")}
 
 
 @app.command("list")
@@ -45,7 +46,7 @@ def show_all(
     if json_output:
         print_json({"settings": settings})
     elif not settings:
-        typer.echo("Every setting is at its default.")
+        typer.echo(_("Every setting is at its default."))
     elif sys.stdout is None or not sys.stdout.isatty():
         print_table([_row(setting) for setting in settings])
     else:
@@ -78,7 +79,7 @@ def set_one(
     from ..paths import locate
 
     if (value is None) is not default:
-        raise UsageError("Give either a value or --default.")
+        raise UsageError(_("Give either a value or --default."))
     paths = locate()
     if key == "app.theme" and value:
         _check_theme(paths, value)
@@ -86,9 +87,15 @@ def set_one(
     if json_output:
         print_json(setting)
         return
-    typer.echo(f"{key} is {settings_file.shown(setting.value)} for programs that are started from now on.")
+    typer.echo(
+        _(
+            "{key} is {value} for programs that are started from now on.",
+            key=key,
+            value=settings_file.shown(setting.value),
+        )
+    )
     if setting.origin == "environment":
-        typer.echo(f"The variable {setting.variable} is set, and goes before the file.", err=True)
+        typer.echo(_("The variable {variable} is set, and goes before the file.", variable=setting.variable), err=True)
 
 
 @app.command()
@@ -119,20 +126,20 @@ def edit() -> None:
             try:
                 text = copy.read_text("utf-8")
                 if text == before:
-                    typer.echo("Nothing was changed.")
+                    typer.echo(_("Nothing was changed."))
                     return
                 settings_file.write_text(paths, text)
             except FileNotFoundError as error:
-                raise SettingsError("The editor left no file. Nothing was changed.") from error
+                raise SettingsError(_("The editor left no file. Nothing was changed.")) from error
             except (SettingsError, UnicodeDecodeError) as error:
-                said = str(error) if isinstance(error, SettingsError) else "This is not UTF-8 text."
+                said = str(error) if isinstance(error, SettingsError) else _("This is not UTF-8 text.")
                 if not sys.stdin.isatty():
-                    raise SettingsError(f"{said} Nothing was changed.") from error
+                    raise SettingsError(said + " " + _("Nothing was changed.")) from error
                 typer.echo(said, err=True)
-                if not typer.confirm("Edit it again?", default=True, err=True):
-                    raise SettingsError("Nothing was changed.") from error
+                if not typer.confirm(_("Edit it again?"), default=True, err=True):
+                    raise SettingsError(_("Nothing was changed.")) from error
             else:
-                typer.echo(f"Kept in {paths.settings}.")
+                typer.echo(_("Kept in {file}.", file=paths.settings))
                 return
 
 
@@ -142,9 +149,13 @@ def _check_theme(paths: Paths, name: str) -> None:
 
     look = Look(paths)
     if name not in look.names():
-        there = f"There are: {', '.join(sorted(look.names()))}; a file in {paths.themes} makes one of your own."
+        there = _(
+            "There are: {names}; a file in {folder} makes one of your own.",
+            names=", ".join(sorted(look.names())),
+            folder=paths.themes,
+        )
         broken = [words for words in look.problems if f"{name}.toml" in words]
-        raise UsageError(" ".join([f"There is no theme {name}.", *broken, there]))
+        raise UsageError(" ".join([_("There is no theme {name}.", name=name), *broken, there]))
 
 
 def editor_command() -> list[str]:
@@ -155,11 +166,17 @@ def editor_command() -> list[str]:
             try:
                 return shlex.split(named, posix=os.name != "nt")
             except ValueError as error:
-                raise UsageError(f"${variable} cannot be read as a command: {error}. Set it to your editor.") from error
+                raise UsageError(
+                    _(
+                        "${variable} cannot be read as a command: {error}. Set it to your editor.",
+                        variable=variable,
+                        error=error,
+                    )
+                ) from error
     for program in ("notepad",) if os.name == "nt" else ("nano", "vi"):
         if shutil.which(program):
             return [program]
-    raise UsageError("There is no editor. Set the variable EDITOR to one, or use: claw-local config set KEY VALUE")
+    raise UsageError(_("There is no editor. Set the variable EDITOR to one, or use: claw-local config set KEY VALUE"))
 
 
 def _open_editor(file: Path) -> None:
@@ -168,10 +185,20 @@ def _open_editor(file: Path) -> None:
         status = subprocess.run([*command, str(file)], check=False).returncode
     except OSError as error:
         raise UsageError(
-            f"The editor {command[0]} cannot be started: {error.strerror or error}. Set EDITOR to another."
+            _(
+                "The editor {command} cannot be started: {error}. Set EDITOR to another.",
+                command=command[0],
+                error=error.strerror or error,
+            )
         ) from error
     if status:
-        raise SettingsError(f"The editor {command[0]} ended with status {status}. Nothing was changed.")
+        raise SettingsError(
+            _(
+                "The editor {command} ended with status {status}. Nothing was changed.",
+                command=command[0],
+                status=status,
+            )
+        )
 
 
 def _print_for_people(settings: Sequence[Setting]) -> None:
@@ -186,8 +213,8 @@ def _print_for_people(settings: Sequence[Setting]) -> None:
         if section and setting.key.partition(".")[0] != section:
             typer.echo("")
         section = setting.key.partition(".")[0]
-        where = _FROM[setting.origin]
-        default = "" if setting.value == setting.default else f"default {shown(setting.default)}"
+        where = _(_FROM[setting.origin])
+        default = "" if setting.value == setting.default else _("default {value}", value=shown(setting.default))
         notes = ", ".join(filter(None, [where, default]))
         value = f" = {_lined(shown(setting.value))}"
         room = max(width - len(setting.key), 1)
@@ -204,7 +231,7 @@ def _lined(text: str) -> str:
 def _row(setting: Setting) -> tuple[str, ...]:
     from ..settings_file import shown
 
-    default = "" if setting.value == setting.default else f"(default {shown(setting.default)})"
-    origin = _FROM[setting.origin]
+    default = "" if setting.value == setting.default else _("(default {value})", value=shown(setting.default))
+    origin = _(_FROM[setting.origin])
     about = " ".join(filter(None, [default, f"[{origin}]" if origin else "", setting.doc]))
     return setting.key, shown(setting.value), about

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from ..language import _
 from .common import JSON_OPTION, print_json
 from .plainly import wished
 
@@ -24,7 +25,7 @@ def doctor(
         for done in mended:
             typer.echo(f"{done.name}: {done.detail}")
         if mend and not mended:
-            typer.echo("There was nothing to mend that can be mended by itself.")
+            typer.echo(_("There was nothing to mend that can be mended by itself."))
         # Plain: no spinner, no colours.
         raise typer.Exit(examine(locate(), Console(force_terminal=False) if wished() else Console()))
     checks = run_checks(locate())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import StoreError, UsageError
+from ..language import N_, _, ngettext
 from .common import JSON_OPTION, harmless, print_json
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Keep what was said encrypted, and open it with a passphrase.", no_args_is_help=True)
 
 PLAIN = (
-    ("adapters", "adapters and what the gate wrote about them, with answers in it"),
-    ("runs", "logs of learning runs, and what a run that is not finished learns from"),
-    ("models", "models"),
-    ("settings.toml", "settings"),
-    ("mcp.json", "servers of tools"),
-    ("themes", "themes"),
+    ("adapters", N_("adapters and what the gate wrote about them, with answers in it")),
+    ("runs", N_("logs of learning runs, and what a run that is not finished learns from")),
+    ("models", N_("models")),
+    ("settings.toml", N_("settings")),
+    ("mcp.json", N_("servers of tools")),
+    ("themes", N_("themes")),
 )
 """What is never encrypted, by its name in the home."""
 
@@ -55,13 +56,17 @@ def on(
     if json_output:
         print_json({"encrypted": True, **_told(done)})
         return
-    typer.echo(f"Encrypted: {harmless(str(paths.database))}." if done.database else "The store is encrypted already.")
+    typer.echo(
+        _("Encrypted: {database}.", database=harmless(str(paths.database)))
+        if done.database
+        else _("The store is encrypted already.")
+    )
     _say(done)
     if done.database and keyring:
-        typer.echo("The key is in the system's keyring. Write it down too: keyring get claw-local store")
+        typer.echo(_("The key is in the system's keyring. Write it down too: keyring get claw-local store"))
     elif done.database:
-        typer.echo("Without the passphrase nobody can open it, you neither. Write it down.")
-    typer.echo("`claw-local encrypt status` says what is not encrypted.")
+        typer.echo(_("Without the passphrase nobody can open it, you neither. Write it down."))
+    typer.echo(_("`claw-local encrypt status` says what is not encrypted."))
 
 
 @app.command("off")
@@ -76,7 +81,11 @@ def off(json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json({"encrypted": False, **_told(done)})
         return
-    typer.echo(f"Plain again: {harmless(str(paths.database))}." if done.database else "The store is plain.")
+    typer.echo(
+        _("Plain again: {database}.", database=harmless(str(paths.database)))
+        if done.database
+        else _("The store is plain.")
+    )
     _say(done)
 
 
@@ -89,7 +98,7 @@ def status(json_output: bool = JSON_OPTION) -> None:
     paths = locate()
     noted = unlocking.read(paths.database)
     if encrypting.is_unnoted(paths.database):
-        raise StoreError(encrypting.UNNOTED.format(path=paths.database))
+        raise StoreError(_(encrypting.UNNOTED, path=paths.database))
     encrypted = noted is not None and opening.is_encrypted(paths.database)
     source = noted.source if noted is not None and encrypted else None
     plain_copies = [file for file, plain in encrypting.copies(paths) if plain]
@@ -105,20 +114,26 @@ def status(json_output: bool = JSON_OPTION) -> None:
             }
         )
         return
-    how = {"passphrase": "opened with a passphrase", "keyring": "its key is in the system's keyring", None: ""}[source]
-    typer.echo(f"The store is encrypted: {how}." if encrypted else "The store is not encrypted.")
+    if not encrypted:
+        typer.echo(_("The store is not encrypted."))
+    elif source == "keyring":
+        typer.echo(_("The store is encrypted: its key is in the system's keyring."))
+    else:
+        typer.echo(_("The store is encrypted: opened with a passphrase."))
     if not cipher.is_installed():
-        typer.echo(cipher.MISSING)
+        typer.echo(_(cipher.MISSING))
     if noted is not None and not encrypted:
-        typer.echo("Encrypting it, or making it plain, was not finished: run `claw-local encrypt on` or `off` again.")
+        typer.echo(
+            _("Encrypting it, or making it plain, was not finished: run `claw-local encrypt on` or `off` again.")
+        )
     if encrypted and plain_copies:
-        typer.echo("Copies of it that are still plain, which `claw-local encrypt on` encrypts if they can be read:")
+        typer.echo(_("Copies of it that are still plain, which `claw-local encrypt on` encrypts if they can be read:"))
         for file in plain_copies:
             typer.echo(f"  {harmless(str(file))}")
     if encrypted and beside:
-        typer.echo("Not encrypted:")
+        typer.echo(_("Not encrypted:"))
         for place, words in beside:
-            typer.echo(f"  {harmless(str(place))}: {words}")
+            typer.echo(f"  {harmless(str(place))}: {_(words)}")
 
 
 @contextmanager
@@ -139,8 +154,10 @@ def _new_passphrase() -> str:
     if given := os.environ.get(VARIABLE, ""):
         return given
     if not sys.stdin.isatty():
-        raise UsageError(f"There is no terminal to ask for a passphrase. Give it in the variable {VARIABLE}.")
-    text: str = typer.prompt("Passphrase of the store", hide_input=True, confirmation_prompt=True, err=True)
+        raise UsageError(
+            _("There is no terminal to ask for a passphrase. Give it in the variable {variable}.", variable=VARIABLE)
+        )
+    text: str = typer.prompt(_("Passphrase of the store"), hide_input=True, confirmation_prompt=True, err=True)
     return text
 
 
@@ -150,6 +167,10 @@ def _told(done: Done) -> dict[str, object]:
 
 def _say(done: Done) -> None:
     if done.copies:
-        typer.echo(f"{done.copies} {'copy' if done.copies == 1 else 'copies'} in the backups folder too.")
+        typer.echo(
+            ngettext(
+                "{number} copy in the backups folder too.", "{number} copies in the backups folder too.", done.copies
+            )
+        )
     for file in done.left:
-        typer.echo(f"Left as it was, because it cannot be read: {harmless(str(file))}", err=True)
+        typer.echo(_("Left as it was, because it cannot be read: {file}", file=harmless(str(file))), err=True)

@@ -9,6 +9,7 @@ from typing import Literal, cast
 import typer
 
 from ..errors import UsageError
+from ..language import _
 from .common import JSON_OPTION, print_json
 from .hints import say_made_room
 
@@ -24,17 +25,19 @@ def feedback(
     from ..assistant import Assistant
 
     if verdict not in (None, "good", "bad"):
-        raise UsageError(f"The verdict is good or bad, not {verdict!r}.")
+        raise UsageError(_("The verdict is good or bad, not {verdict!r}.", verdict=verdict))
     text = None
     if edit is not None:
         try:
             text = sys.stdin.buffer.read().decode("utf-8") if str(edit) == "-" else edit.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            named = "standard input" if str(edit) == "-" else str(edit)
-            raise UsageError(f"Cannot read {named}: {reason}. Give a text file.") from error
+            reason = error.strerror if isinstance(error, OSError) else _("it is not UTF-8 text")
+            named = _("standard input") if str(edit) == "-" else str(edit)
+            raise UsageError(
+                _("Cannot read {named}: {reason}. Give a text file.", named=named, reason=reason)
+            ) from error
         if not text.strip():
-            raise UsageError("The answer as it should have been is empty. Write it, or leave --edit out.")
+            raise UsageError(_("The answer as it should have been is empty. Write it, or leave --edit out."))
         text = text.rstrip("\n")
     with Assistant.open() as assistant:
         hints = assistant.hints.list()
@@ -46,10 +49,13 @@ def feedback(
         print_json(signal)
     else:
         if text:
-            typer.echo("Your text is kept as the answer it should have been.")
+            typer.echo(_("Your text is kept as the answer it should have been."))
         everywhere = any(one.message_id == message and one.text == signal.hint and one.scope != "turn" for one in kept)
-        holds = "for every chat" if everywhere else "for this answer alone"
-        told = f" Hint, {holds}: {signal.hint}" if signal.hint else ""
-        typer.echo(f"Noted: message {message} scores {signal.score:+d}.{told}")
+        told = [_("Noted: message {message} scores {score:+d}.", message=message, score=signal.score)]
+        if signal.hint and everywhere:
+            told.append(_("Hint, for every chat: {hint}", hint=signal.hint))
+        elif signal.hint:
+            told.append(_("Hint, for this answer alone: {hint}", hint=signal.hint))
+        typer.echo(" ".join(told))
         if not teaches:
-            typer.echo("It was written while learning was off, so it will not teach.", err=True)
+            typer.echo(_("It was written while learning was off, so it will not teach."), err=True)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import UsageError
+from ..language import _, ngettext
 from .common import JSON_OPTION, harmless, print_json, short
 from .complete import chat_ids
+from .counted import counted
 
 if TYPE_CHECKING:
     from ..forgetting import Plan, Receipt
@@ -45,7 +47,9 @@ def forget(
 
     named = bool(chats or messages or since or containing)
     if named + receipts + sweep > 1:
-        raise UsageError("--receipts and --sweep stand alone: nothing was forgotten. Say what to forget without them.")
+        raise UsageError(
+            _("--receipts and --sweep stand alone: nothing was forgotten. Say what to forget without them.")
+        )
     with Assistant.open() as assistant:
         forgetting = assistant.forgetting
         if receipts:
@@ -62,17 +66,17 @@ def forget(
         )
         plan = forgetting.plan(request)
         if plan.nothing:
-            raise UsageError("Nothing of that kind is there, so nothing was forgotten.")
+            raise UsageError(_("Nothing of that kind is there, so nothing was forgotten."))
         if not yes:
             if not sys.stdin.isatty() or json_output:
                 if json_output:
                     print_json({"plan": plan})
                 else:
                     _show(plan)
-                raise UsageError("Nothing was forgotten. To forget this without being asked, add --yes.")
+                raise UsageError(_("Nothing was forgotten. To forget this without being asked, add --yes."))
             _show(plan)
-            if not typer.confirm("Forget all this for good? It cannot be undone.", err=True):
-                typer.echo("Nothing was forgotten.", err=True)
+            if not typer.confirm(_("Forget all this for good? It cannot be undone."), err=True):
+                typer.echo(_("Nothing was forgotten."), err=True)
                 raise typer.Exit(1)
         receipt = forgetting.forget(request)
     _say(receipt, json_output)
@@ -100,8 +104,11 @@ def moment(words: str, now: datetime | None = None) -> str:
         return then.astimezone(UTC).isoformat(timespec="microseconds")
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"{words!r} is no time that has been. Write it like 30m, 2h, 3d, today, yesterday, 2026-01-31 or "
-            "'2026-01-31 18:00'."
+            _(
+                "{words!r} is no time that has been. Write it like 30m, 2h, 3d, today, "
+                "yesterday, 2026-01-31 or '2026-01-31 18:00'.",
+                words=words,
+            )
         ) from error
 
 
@@ -111,28 +118,35 @@ def _show(plan: Plan) -> None:
     def say(text: str) -> None:
         typer.echo(text, err=True)
 
-    say(f"This goes: {_counted(plan.counts)}.")
+    say(_("This goes: {counts}.", counts=_counted(plan.counts)))
     for chat, title, count, whole in plan.chats:
-        what = "the whole chat" if whole else f"{count} messages of it" if count else "its title or settings"
-        say(f"{chat:>5}  {short(title or 'untitled', 48)}: {what}")
-    for identity, _, role, text in plan.messages:
+        if whole:
+            what = _("the whole chat")
+        elif count:
+            what = ngettext("{number} message of it", "{number} messages of it", count)
+        else:
+            what = _("its title or settings")
+        called = short(title or _("untitled"), 48)
+        say(f"{chat:>5}  {called}: {what}")
+    for identity, _chat, role, text in plan.messages:
         say(f"       {role} {identity}: {short(text, 60)}")
     if len(plan.messages) < plan.counts["messages"]:
-        say(f"       … {plan.counts['messages'] - len(plan.messages)} more")
+        more = plan.counts["messages"] - len(plan.messages)
+        say("       " + ngettext("… {number} more", "… {number} more", more))
     for text in plan.hints[:MOST_HINTS]:
-        say(f"       hint: {short(text, 60)}")
+        say("       " + _("hint: {text}", text=short(text, 60)))
     if plan.adapters:
         names = ", ".join(map(str, plan.adapters))
-        say(f"Adapters that learned from it, and go: {names}.{_instead(plan.in_use)}")
+        say(_("Adapters that learned from it, and go: {names}.", names=names) + _instead(plan.in_use))
     if plan.judges:
-        say("What the judge learned from your feedback goes, too.")
+        say(_("What the judge learned from your feedback goes, too."))
     if plan.backups or plan.logs:
-        say("These files go, because they may hold it:")
+        say(_("These files go, because they may hold it:"))
         for file in (*plan.backups, *plan.logs):
             say(f"       {harmless(str(file))}")
     if plan.learning:
-        say("The learning run that is going on will be stopped.")
-    say("Backups and exports that you made yourself are not touched.")
+        say(_("The learning run that is going on will be stopped."))
+    say(_("Backups and exports that you made yourself are not touched."))
 
 
 def _say(receipt: Receipt, json_output: bool) -> None:
@@ -141,37 +155,45 @@ def _say(receipt: Receipt, json_output: bool) -> None:
         if receipt.left:
             raise typer.Exit(1)
         return
-    typer.echo(f"Forgotten: {_counted(receipt.counts)}.")
+    typer.echo(_("Forgotten: {counts}.", counts=_counted(receipt.counts)))
     if receipt.adapters:
         names = ", ".join(map(str, receipt.adapters))
-        again = f" {receipt.again} lessons wait to be learned again: `claw-local learn now`." if receipt.again else ""
-        typer.echo(f"Adapters that are gone with it: {names}.{_instead(receipt.in_use)}{again}")
+        again = ngettext(
+            "{number} lesson waits to be learned again: `claw-local learn now`.",
+            "{number} lessons wait to be learned again: `claw-local learn now`.",
+            receipt.again,
+        )
+        told = _("Adapters that are gone with it: {names}.", names=names) + _instead(receipt.in_use)
+        typer.echo(f"{told} {again}" if receipt.again else told)
     if receipt.left:
         for words in receipt.left:
-            typer.echo(f"Not clean yet: {harmless(words)}.", err=True)
+            typer.echo(_("Not clean yet: {words}.", words=harmless(words)), err=True)
         raise typer.Exit(1)
-    typer.echo("Nothing of it is left in this home. Backups and exports that you made yourself still have it.")
+    typer.echo(_("Nothing of it is left in this home. Backups and exports that you made yourself still have it."))
 
 
 def _list(receipts: list[Receipt], json_output: bool) -> None:
     if json_output:
         print_json({"receipts": receipts})
     elif not receipts:
-        typer.echo("Nothing was forgotten yet.")
+        typer.echo(_("Nothing was forgotten yet."))
     else:
         for receipt in receipts:
-            adapters = f"; adapters {', '.join(map(str, receipt.adapters))}" if receipt.adapters else ""
-            left = "; not clean yet: `claw-local forget --sweep`" if receipt.left else ""
-            typer.echo(f"{receipt.at[:16].replace('T', ' ')}  {_counted(receipt.counts)}{adapters}{left}")
+            told = [_counted(receipt.counts)]
+            if receipt.adapters:
+                told.append(_("adapters {names}", names=", ".join(map(str, receipt.adapters))))
+            if receipt.left:
+                told.append(_("not clean yet: `claw-local forget --sweep`"))
+            typer.echo(f"{receipt.at[:16].replace('T', ' ')}  {'; '.join(told)}")
 
 
 def _instead(in_use: tuple[int, ...]) -> str:
     if not in_use:
         return ""
-    names = ", ".join(f"adapter {identity}" if identity else "the base model" for identity in in_use)
-    return f" In use instead: {names}."
+    names = ", ".join(_("adapter {id}", id=identity) if identity else _("the base model") for identity in in_use)
+    return " " + _("In use instead: {names}.", names=names)
 
 
 def _counted(counts: dict[str, int]) -> str:
-    words = [f"{counts[n]} {n if counts[n] != 1 else n.removesuffix('s')}" for n in NOUNS if counts.get(n)]
-    return ", ".join(words) or "what stands beside chats"
+    words = [counted(name, counts[name]) for name in NOUNS if counts.get(name)]
+    return ", ".join(words) or _("what stands beside chats")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..language import _, ngettext
 from . import complete
 from .common import JSON_OPTION, print_json, print_table, short
 
@@ -35,12 +36,19 @@ def show_all(
         print_table([(str(hint.id), state_in_words(hint), hint.text) for hint in hints], right={0})
     elif not others:
         typer.echo(
-            "No hints yet. They come from what you say about answers, once learning is on; "
-            "`claw-local hints add` takes one too."
+            _(
+                "No hints yet. They come from what you say about answers, once learning is on; "
+                "`claw-local hints add` takes one too."
+            )
         )
     if others:
         typer.echo(
-            f"{others} more {'is' if others == 1 else 'are'} not in prompts: claw-local hints list --all", err=True
+            ngettext(
+                "{number} more is not in prompts: claw-local hints list --all",
+                "{number} more are not in prompts: claw-local hints list --all",
+                others,
+            ),
+            err=True,
         )
 
 
@@ -57,10 +65,14 @@ def add(text: str = typer.Argument(..., help="How answers should be."), json_out
         print_json({**vars(hint), "replaced": [old.id for old in gone]})
         return
     if hint.state == "dropped":
-        words = "is kept, but off: another one says all of it. To have both:"
-        typer.echo(f"Hint {hint.id} {words} claw-local hints on {hint.id}")
+        typer.echo(
+            _(
+                "Hint {id} is kept, but off: another one says all of it. To have both: claw-local hints on {id}",
+                id=hint.id,
+            )
+        )
     else:
-        typer.echo(f"Hint {hint.id} is in the prompt from the next answer on.")
+        typer.echo(_("Hint {id} is in the prompt from the next answer on.", id=hint.id))
     _say_replaced(gone)
 
 
@@ -76,7 +88,7 @@ def on(hint: int = HINT, json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json({**vars(back), "replaced": [old.id for old in gone]})
         return
-    typer.echo(f"Hint {back.id} is in the prompt from the next answer on: {short(back.text)}")
+    typer.echo(_("Hint {id} is in the prompt from the next answer on: {text}", id=back.id, text=short(back.text)))
     _say_replaced(gone)
 
 
@@ -91,11 +103,15 @@ def off(hint: int = HINT, json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json({**vars(switched), "still_taught_by": run.id if run is not None else None})
         return
-    typer.echo(f"Hint {switched.id} is out of the prompt. Undo: claw-local hints on {switched.id}")
+    typer.echo(_("Hint {id} is out of the prompt. Undo: claw-local hints on {id}", id=switched.id))
     if run is not None:
         typer.echo(
-            f"The paused learning run {run.id} was begun with it, and teaches it all the same when it goes on. "
-            f"To give that run up: claw-local hints remove {switched.id}"
+            _(
+                "The paused learning run {id} was begun with it, and teaches it all the same "
+                "when it goes on. To give that run up: claw-local hints remove {hint}",
+                id=run.id,
+                hint=switched.id,
+            )
         )
 
 
@@ -120,7 +136,7 @@ def edit(
     if json_output:
         print_json({**vars(changed), "replaced": [old.id for old in gone], "given_up": given_up})
         return
-    typer.echo(f"Hint {changed.id} ({state_in_words(changed)}): {short(changed.text)}")
+    typer.echo(_("Hint {id} ({state}): {text}", id=changed.id, state=state_in_words(changed), text=short(changed.text)))
     _say_replaced(gone)
     _say_given_up(given_up)
 
@@ -136,17 +152,19 @@ def remove(hint: int = HINT, json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json({**vars(gone), "given_up": given_up})
         return
-    typer.echo(f"Hint {gone.id} is deleted: {short(gone.text)}")
+    typer.echo(_("Hint {id} is deleted: {text}", id=gone.id, text=short(gone.text)))
     _say_given_up(given_up)
 
 
 def state_in_words(hint: Hint) -> str:
     """What a hint does now."""
     if hint.state == "dropped":
-        return "off"
+        return _("off")
     if hint.state == "consolidated":
-        return "learned, no longer in prompts"
-    return {"everywhere": "on, in every chat", "chat": "on, in its chat", "turn": "for its answer only"}[hint.scope]
+        return _("learned, no longer in prompts")
+    return {"everywhere": _("on, in every chat"), "chat": _("on, in its chat"), "turn": _("for its answer only")}[
+        hint.scope
+    ]
 
 
 def _active(hints: list[Hint]) -> dict[int, Hint]:
@@ -161,7 +179,14 @@ def _gone(before: dict[int, Hint], after: list[Hint]) -> list[Hint]:
 
 def _say_replaced(gone: list[Hint]) -> None:
     for old in gone:
-        typer.echo(f"It replaces {called(old)}, which is off now (claw-local hints on {old.id}): {short(old.text)}")
+        typer.echo(
+            _(
+                "It replaces {old}, which is off now (claw-local hints on {id}): {text}",
+                old=called(old),
+                id=old.id,
+                text=short(old.text),
+            )
+        )
 
 
 def _say_given_up(sentences: Sequence[str]) -> None:
@@ -175,12 +200,18 @@ def say_made_room(before: list[Hint], after: list[Hint]) -> None:
 
     for old, new in made_room(before, after):
         typer.echo(
-            f"Hint {new.id} ({short(new.text)}) replaces {called(old)}, which is off now "
-            f"(claw-local hints on {old.id}): {short(old.text)}",
+            _(
+                "Hint {id} ({new}) replaces {old}, which is off now (claw-local hints on {old_id}): {text}",
+                id=new.id,
+                new=short(new.text),
+                old=called(old),
+                old_id=old.id,
+                text=short(old.text),
+            ),
             err=True,
         )
 
 
 def called(hint: Hint) -> str:
     """A hint by its number, and whether the person added it outright."""
-    return f"hint {hint.id}, your own" if hint.message_id is None else f"hint {hint.id}"
+    return _("hint {id}, your own", id=hint.id) if hint.message_id is None else _("hint {id}", id=hint.id)

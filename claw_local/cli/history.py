@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from ..errors import HistoryError, UsageError
+from ..language import _, ngettext
 from .common import JSON_OPTION, harmless, plain, print_json, short
 from .complete import chat_ids
 from .progress import importing
@@ -57,12 +58,18 @@ def show_all(
     if json_output:
         print_json({"chats": chats})
     elif not chats:
-        typer.echo("No chats are archived." if archived else "No chats yet. Start one with: claw-local chat")
+        typer.echo(_("No chats are archived.") if archived else _("No chats yet. Start one with: claw-local chat"))
     else:
         for chat in chats:
-            typer.echo(f"{chat.id:>5}  {chat.updated_at[:16].replace('T', ' ')}  {short(chat.title or 'untitled')}")
+            typer.echo(f"{chat.id:>5}  {chat.updated_at[:16].replace('T', ' ')}  {_title(chat)}")
     if away:
-        typer.echo(f"{away} archived: claw-local history list --archived")
+        typer.echo(
+            ngettext(
+                "{number} archived: claw-local history list --archived",
+                "{number} archived: claw-local history list --archived",
+                away,
+            )
+        )
 
 
 @app.command()
@@ -80,10 +87,10 @@ def search(
         print_json({"found": found})
         return
     for hit in found:
-        typer.echo(f"{hit.chat_id:>5}  {hit.created_at[:16].replace('T', ' ')}  {short(hit.title or 'untitled')}")
+        typer.echo(f"{hit.chat_id:>5}  {hit.created_at[:16].replace('T', ' ')}  {_title(hit)}")
         typer.echo(f"       {hit.role} {hit.message_id}: {_marked(hit.snippet, hit.marks)}")
     if not found:
-        typer.echo("Nothing was found.", err=True)
+        typer.echo(_("Nothing was found."), err=True)
 
 
 @app.command()
@@ -113,8 +120,8 @@ def show(
     for message in messages:
         marks = "".join(f"  [{signal.source} {signal.score:+d}]" for signal in signals[message.id])
         if every:
-            marks += f"  after {message.parent_id}" if message.parent_id else "  first"
-            marks += "" if message.id in shown else ", not shown"
+            marks += "  " + (_("after {id}", id=message.parent_id) if message.parent_id else _("first"))
+            marks += "" if message.id in shown else ", " + _("not shown")
         typer.echo(f"{message.id} {message.role}{marks}\n{harmless(message.content)}\n")
 
 
@@ -131,11 +138,11 @@ def export(
     from ..files import would_replace, write_pieces
 
     if bool(chats) == everything:
-        raise UsageError("Say which chats: their ids, or --all.")
+        raise UsageError(_("Say which chats: their ids, or --all."))
     if out is not None:
         out = out.expanduser()
         if os.path.isdir(out):
-            raise UsageError(f"{out} is a folder. Give --out the name of a file in it.")
+            raise UsageError(_("{out} is a folder. Give --out the name of a file in it.", out=out))
     with Assistant.open() as assistant:
         ids = assistant.history.all_ids() if everything else [assistant.chat(c).id for c in dict.fromkeys(chats or [])]
         pieces = assistant.history.json_pieces(ids) if form is Format.json else _markdown(assistant, ids)
@@ -144,11 +151,13 @@ def export(
             return
         try:
             if not force and would_replace(out):
-                raise UsageError(f"{out} exists. Choose another --out, or add --force to write over it.")
+                raise UsageError(_("{out} exists. Choose another --out, or add --force to write over it.", out=out))
             write_pieces(out, (piece.encode() for piece in pieces))
         except OSError as error:
-            raise HistoryError(f"{out} cannot be written ({error.strerror or error}). Choose another --out.") from error
-    typer.echo(f"Written: {len(ids)} {'chat' if len(ids) == 1 else 'chats'} to {harmless(str(out))}", err=True)
+            raise HistoryError(
+                _("{out} cannot be written ({error}). Choose another --out.", out=out, error=error.strerror or error)
+            ) from error
+    typer.echo(_("Written: {chats} to {path}", chats=_chats(len(ids)), path=harmless(str(out))), err=True)
 
 
 @app.command("import")
@@ -173,14 +182,27 @@ def import_(
         skipped = [{"what": what, "why": why} for what, why in report.skipped]
         print_json({**plain(report), "skipped": skipped})
     else:
-        whose = f" from {harmless(report.source)}" if report.source else ""
-        typer.echo(f"Imported{whose}: {_count(report.chats, 'chat')}, {_count(report.messages, 'new message')}.")
+        told = {
+            "chats": _chats(report.chats),
+            "messages": ngettext("{number} new message", "{number} new messages", report.messages),
+        }
+        typer.echo(
+            _("Imported from {source}: {chats}, {messages}.", source=harmless(report.source), **told)
+            if report.source
+            else _("Imported: {chats}, {messages}.", **told)
+        )
         if report.grown or report.already:
-            typer.echo(f"There before: {report.already} without anything new, {report.grown} that had grown.")
+            typer.echo(
+                _(
+                    "There before: {already} without anything new, {grown} that had grown.",
+                    already=report.already,
+                    grown=report.grown,
+                )
+            )
         for what, why in report.skipped:
-            typer.echo(f"Left out: {what} ({why}).")
+            typer.echo(_("Left out: {what} ({why}).", what=what, why=why))
         if report.stopped:
-            typer.echo("Stopped. What was read until then is there; to import again goes on from it.")
+            typer.echo(_("Stopped. What was read until then is there; to import again goes on from it."))
     if report.stopped:
         raise typer.Exit(130)
 
@@ -196,7 +218,9 @@ def rename(
 
     with Assistant.open() as assistant:
         record = assistant.history.rename(chat, " ".join(title))
-    print_json({"chat": record}) if json_output else typer.echo(f"Chat {chat} is called: {short(record.title)}")
+    print_json({"chat": record}) if json_output else typer.echo(
+        _("Chat {chat} is called: {title}", chat=chat, title=short(record.title))
+    )
 
 
 @app.command()
@@ -215,7 +239,8 @@ def archive(
     if json_output:
         print_json({"archived": not undo, "chats": wanted})
     else:
-        typer.echo(f"{'Back in the list' if undo else 'Archived'}: {_count(len(wanted), 'chat')}.")
+        told = _chats(len(wanted))
+        typer.echo(_("Back in the list: {chats}.", chats=told) if undo else _("Archived: {chats}.", chats=told))
 
 
 @app.command()
@@ -232,20 +257,25 @@ def delete(
         learned = sorted({a.id for chat in records for a in assistant.history.learned_from(chat.id)})
         if not yes:
             if not sys.stdin.isatty() or json_output:
-                raise UsageError("Nothing was deleted. To delete without being asked, add --yes.")
+                raise UsageError(_("Nothing was deleted. To delete without being asked, add --yes."))
             for chat in records:
-                typer.echo(f"{chat.id:>5}  {short(chat.title or 'untitled')}", err=True)
-            if not typer.confirm("Delete for good? This cannot be undone.", err=True):
-                typer.echo("Nothing was deleted.", err=True)
+                typer.echo(f"{chat.id:>5}  {_title(chat)}", err=True)
+            if not typer.confirm(_("Delete for good? This cannot be undone."), err=True):
+                typer.echo(_("Nothing was deleted."), err=True)
                 raise typer.Exit(1)
         assistant.history.delete_for_good(*(chat.id for chat in records))
     if json_output:
         print_json({"deleted": [chat.id for chat in records], "adapters": learned})
         return
-    typer.echo(f"Deleted: {_count(len(records), 'chat')}.")
+    typer.echo(_("Deleted: {chats}.", chats=_chats(len(records))))
     if learned:
         names = ", ".join(str(adapter) for adapter in learned)
-        typer.echo(f"What adapters learned from them stays in these: {names}. `claw-local adapters list` shows them.")
+        typer.echo(
+            _(
+                "What adapters learned from them stays in these: {names}. `claw-local adapters list` shows them.",
+                names=names,
+            )
+        )
 
 
 def _markdown(assistant: Any, ids: list[int]) -> Iterator[str]:
@@ -270,5 +300,9 @@ def _marked(line: str, marks: tuple[tuple[int, int], ...]) -> str:
     return shown + harmless(line[end:])
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun if number == 1 else noun + 's'}"
+def _title(chat: Any) -> str:
+    return short(chat.title or _("untitled"))
+
+
+def _chats(count: int) -> str:
+    return ngettext("{number} chat", "{number} chats", count)

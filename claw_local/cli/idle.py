@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import UsageError
+from ..language import _
 from .common import JSON_OPTION, harmless, plain, print_json
 
 if TYPE_CHECKING:
@@ -47,10 +48,16 @@ def pause(
     if json_output:
         print_json({"held": True, "since": held.since, "until": held.until})
         return
-    end = f" until {until:%Y-%m-%d %H:%M}" if until is not None else ""
-    typer.echo(f"Nothing is learned by itself{end}. `claw-local learn resume` takes that back.")
+    typer.echo(
+        _("Nothing is learned by itself. `claw-local learn resume` takes that back.")
+        if until is None
+        else _(
+            "Nothing is learned by itself until {time:%Y-%m-%d %H:%M}. `claw-local learn resume` takes that back.",
+            time=until,
+        )
+    )
     if run is not None and run.started_by == "person":
-        typer.echo(f"Run {run.id} was begun by you and goes on.")
+        typer.echo(_("Run {id} was begun by you and goes on.", id=run.id))
 
 
 def resume(json_output: bool = JSON_OPTION) -> None:
@@ -63,9 +70,9 @@ def resume(json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json({"held": False, "was_held": was})
         return
-    typer.echo("It may learn by itself again." if was else "It was not held.")
+    typer.echo(_("It may learn by itself again.") if was else _("It was not held."))
     if not enabled:
-        typer.echo("Learning is off, though: claw-local learn on")
+        typer.echo(_("Learning is off, though: claw-local learn on"))
 
 
 @schedule.command()
@@ -75,10 +82,15 @@ def install(json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json(state)
         return
-    typer.echo(f"{state.system} looks every few minutes whether it may learn. What that is: claw-local learn status")
+    typer.echo(
+        _(
+            "{system} looks every few minutes whether it may learn. What that is: claw-local learn status",
+            system=state.system,
+        )
+    )
     for file in state.files:
         typer.echo(f"  {harmless(str(file))}")
-    typer.echo("Undo: claw-local learn schedule remove")
+    typer.echo(_("Undo: claw-local learn schedule remove"))
 
 
 @schedule.command("status")
@@ -98,7 +110,7 @@ def remove(json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json({"removed": was})
     else:
-        typer.echo("The timer is gone. The open app still learns." if was else "There was no timer.")
+        typer.echo(_("The timer is gone. The open app still learns.") if was else _("There was no timer."))
 
 
 def tick(
@@ -124,7 +136,7 @@ def tick(
     if json_output:
         print_json({"waits_for": waits, "run": runs[0] if runs else None})
     elif job is None:
-        typer.echo(f"Waits for {waits[0]}." if waits else "Nothing to do.")
+        typer.echo(_("Waits for {what}.", what=waits[0]) if waits else _("Nothing to do."))
     else:
         typer.echo(_outcome(job, runs[0] if runs else None))
     if job is not None and job.error is not None and not (runs and runs[0].state == "paused") and not stop.is_set():
@@ -138,28 +150,34 @@ def with_standing(state: Any, standing: Standing) -> dict[str, Any]:
 
 def say_standing(standing: Standing) -> None:
     """How learning by itself stands, for a person."""
-    used = f"{standing.used_minutes:.0f} of {standing.daily_minutes:.0f} minutes used today"
+    from rich.cells import cell_len
+
+    used = _("{used:.0f} of {daily:.0f} minutes used today", used=standing.used_minutes, daily=standing.daily_minutes)
     if standing.state == "off":
-        typer.echo(f"By itself: no, it waits for {standing.waits_for[0]}")
+        typer.echo(_("By itself: no, it waits for {what}", what=standing.waits_for[0]))
         return
     if standing.state == "held":
-        typer.echo("By itself: held by you. `claw-local learn resume` takes that back.")
+        typer.echo(_("By itself: held by you. `claw-local learn resume` takes that back."))
     elif standing.state == "running":
-        typer.echo(f"By itself: a run goes on ({used}), until you come back.")
+        typer.echo(_("By itself: a run goes on ({used}), until you come back.", used=used))
     elif not standing.waits_for:
-        typer.echo(f"By itself: may begin at any moment, where the app is open or a timer is set up ({used}).")
+        typer.echo(
+            _("By itself: may begin at any moment, where the app is open or a timer is set up ({used}).", used=used)
+        )
     else:
-        typer.echo(f"By itself: waits ({used})")
-    for mark, met, known in (("waits for", False, None), ("ok", True, True), ("unknown", True, False)):
+        typer.echo(_("By itself: waits ({used})", used=used))
+    marks = ((_("waits for"), False, None), (_("ok"), True, True), (_("unknown"), True, False))
+    width = max(10, *(cell_len(mark) for mark, _met, _known in marks))
+    for mark, met, known in marks:
         for one in standing.conditions:
             if one.met is met and known in (None, one.known):
-                typer.echo(f"  {mark:<10} {one.words}")
+                typer.echo(f"  {mark}{' ' * (width - cell_len(mark))} {one.words}")
 
 
 def _after(span: str, wall: datetime) -> datetime:
     found = _FOR.fullmatch(span.strip().lower())
     if found is None or not int(found[1]):
-        raise UsageError(f"{span!r} is no time. Write it like 30m, 2h or 3d.")
+        raise UsageError(_("{span!r} is no time. Write it like 30m, 2h or 3d.", span=span))
     return wall + timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
@@ -172,20 +190,26 @@ def _scheduling() -> Scheduling:
 
 def _said(state: Scheduled) -> str:
     if not state.installed:
-        return "There is no timer: only the open app learns by itself. Set one up: claw-local learn schedule install"
+        return _("There is no timer: only the open app learns by itself. Set one up: claw-local learn schedule install")
     if not state.current:
-        return (
-            f"The timer of {state.system} calls something else than it would now. Bring it up to date: "
-            "claw-local learn schedule install"
+        return _(
+            "The timer of {system} calls something else than it would now. Bring it up to date: "
+            "claw-local learn schedule install",
+            system=state.system,
         )
     if not state.active:
-        return f"The timer of {state.system} is there but does not run. Mend it: claw-local learn schedule install"
-    return f"The timer of {state.system} runs{f', next at {state.next_at}' if state.next_at else ''}."
+        return _(
+            "The timer of {system} is there but does not run. Mend it: claw-local learn schedule install",
+            system=state.system,
+        )
+    if not state.next_at:
+        return _("The timer of {system} runs.", system=state.system)
+    return _("The timer of {system} runs, next at {time}.", system=state.system, time=state.next_at)
 
 
 def _outcome(job: Job, run: Any) -> str:
     if job.result is not None:
-        return f"Run {run.id if run else ''}: {job.result.reason}"
+        return _("Run {id}: {reason}", id=run.id if run else "", reason=job.result.reason)
     if run is not None and run.state == "paused":
-        return f"Run {run.id} left, and goes on later. {run.detail}".strip()
-    return harmless(str(job.error or "The run ended."))
+        return (_("Run {id} left, and goes on later.", id=run.id) + " " + run.detail).strip()
+    return harmless(str(job.error or _("The run ended.")))

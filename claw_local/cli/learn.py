@@ -7,22 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from ..idle import extra
-from . import complete, idle
+from ..language import _, ngettext
+from . import complete, idle, runs_shown
 from .common import JSON_OPTION, harmless, plain, print_json, print_table, short
 from .waiting import bars
-
-if TYPE_CHECKING:
-    from ..store import Run
-
-LOG_END_BYTES = 1_000_000
-"""As much of a log's end is looked at."""
 
 app = typer.Typer(help="Learning from your chats: off until you turn it on.", no_args_is_help=True)
 idle.add_to(app)
@@ -47,12 +41,21 @@ def on(
         print_json({"enabled": True, "past": count})
         return
     typer.echo(
-        f"Learning is on. What you say about an answer is kept as its lesson in {home}; nothing leaves this machine."
+        _(
+            "Learning is on. What you say about an answer is kept as its lesson in {home}; "
+            "nothing leaves this machine.",
+            home=home,
+        )
     )
-    typer.echo("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints off ID`.")
+    typer.echo(_("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints off ID`."))
     if silent:
-        told = "1 earlier answer does not" if silent == 1 else f"{silent} earlier answers do not"
-        typer.echo(f"{told} teach; `claw-local learn on --past` lets {'it' if silent == 1 else 'them'}.")
+        typer.echo(
+            ngettext(
+                "{number} earlier answer does not teach; `claw-local learn on --past` lets it.",
+                "{number} earlier answers do not teach; `claw-local learn on --past` lets them.",
+                silent,
+            )
+        )
 
 
 @app.command()
@@ -65,9 +68,9 @@ def off(json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json({"enabled": False, "run": run.id if run is not None else None})
         return
-    typer.echo("Learning is off. What was learned stays in use; `claw-local adapters use base` takes it out.")
+    typer.echo(_("Learning is off. What was learned stays in use; `claw-local adapters use base` takes it out."))
     if run is not None:
-        typer.echo(_what_becomes_of(run))
+        typer.echo(runs_shown.what_becomes_of(run))
 
 
 @app.command()
@@ -85,17 +88,26 @@ def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -
         return
     for told in filter(None, (state.notice, state.news)):
         typer.echo(f"{told}\n")
-    typer.echo(f"Learning: {'on' if state.enabled else 'off'}")
-    typer.echo(f"Lessons waiting: {state.lessons}, turns not judged yet: {state.waiting}")
-    typer.echo(f"In use: {f'adapter {state.adapter}' if state.adapter else 'the base model'}")
-    typer.echo(f"Active hints: {len(state.hints)}")
+    typer.echo(_("Learning: on") if state.enabled else _("Learning: off"))
+    typer.echo(
+        _("Lessons waiting: {lessons}, turns not judged yet: {waiting}", lessons=state.lessons, waiting=state.waiting)
+    )
+    typer.echo(_("In use: adapter {id}", id=state.adapter) if state.adapter else _("In use: the base model"))
+    typer.echo(_("Active hints: {count}", count=len(state.hints)))
     for hint in state.hints:
         typer.echo(f"  {hint.id:>4}  {short(hint.text)}")
     if state.run is not None:
         going_on = f"{state.run.phase} {state.run.progress:.0%} {state.run.detail}"
         last = state.run.result.get("reason", "") or state.run.detail
-        typer.echo(f"Run {state.run.id}: {state.run.state}. {going_on if state.run.state == 'running' else last}")
-    typer.echo(f"Learns on: {harmless(standing.device)}")
+        typer.echo(
+            _(
+                "Run {id}: {state}. {words}",
+                id=state.run.id,
+                state=runs_shown.state(state.run),
+                words=going_on if state.run.state == "running" else last,
+            )
+        )
+    typer.echo(_("Learns on: {device}", device=harmless(standing.device)))
     idle.say_standing(standing)
 
 
@@ -113,19 +125,35 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
             result = _run(assistant, quiet=json_output)
         except KeyboardInterrupt:
             if (left := assistant.learn.paused().run) is not None:
-                goes_on = "begins it anew" if left.begins_anew else f"goes on from {left.where}"
-                typer.echo(f"Paused. `claw-local learn now` {goes_on}.", err=True)
+                typer.echo(
+                    _("Paused. `claw-local learn now` begins it anew.")
+                    if left.begins_anew
+                    else _("Paused. `claw-local learn now` goes on from {place}.", place=left.where),
+                    err=True,
+                )
             raise
     if json_output:
         print_json(plain(result))
         return
     if result.accepted:
-        typer.echo(f"Learned: adapter {result.adapter} is in use from the next answer on. {result.reason}")
+        typer.echo(
+            _(
+                "Learned: adapter {adapter} is in use from the next answer on. {reason}",
+                adapter=result.adapter,
+                reason=result.reason,
+            )
+        )
     else:
-        typer.echo(f"{result.reason} The model answers as before.")
+        typer.echo(_("{reason} The model answers as before.", reason=result.reason))
     typer.echo(
-        f"{result.samples} samples, {result.steps} steps, {result.seconds:.0f} s. "
-        f"`claw-local adapters show {result.adapter}` prints the gate's report."
+        _(
+            "{samples} samples, {steps} steps, {seconds:.0f} s. `claw-local adapters show "
+            "{adapter}` prints the gate's report.",
+            samples=result.samples,
+            steps=result.steps,
+            seconds=result.seconds,
+            adapter=result.adapter,
+        )
     )
 
 
@@ -147,11 +175,19 @@ def likes(
     if json_output:
         print_json({"likes": [{**plain(like), "words": like.words} for like in found]})
     elif not found:
-        typer.echo("Nothing is known yet. It comes from your hints, and from what you say about replies.")
+        typer.echo(_("Nothing is known yet. It comes from your hints, and from what you say about replies."))
     else:
-        typer.echo(f"You like: {', '.join(like.words for like in found)}.")
+        typer.echo(_("You like: {likes}.", likes=", ".join(like.words for like in found)))
         for like in found:
-            typer.echo(f"  {like.words}: {short(like.evidence, 100)} ({like.confidence:.0%} sure)")
+            typer.echo(
+                "  "
+                + _(
+                    "{words}: {evidence} ({confidence:.0%} sure)",
+                    words=like.words,
+                    evidence=short(like.evidence, 100),
+                    confidence=like.confidence,
+                )
+            )
 
 
 @app.command()
@@ -169,49 +205,18 @@ def log(
         runs = assistant.store.runs.list(limit=limit) if run is None else [assistant.store.runs.get(run)]
         folder = assistant.paths.runs
     if run is not None:
-        text = tail(folder / f"{run}.log", lines)
+        text = runs_shown.tail(folder / f"{run}.log", lines)
         if json_output:
             print_json({"run": runs[0], "log": text})
         else:
-            print_table([_row(runs[0])])
-            typer.echo(harmless("\n".join(text)) if text else "It left no log.")
+            print_table([runs_shown.row(runs[0])])
+            typer.echo(harmless("\n".join(text)) if text else _("It left no log."))
     elif json_output:
         print_json({"runs": runs})
     elif not runs:
-        typer.echo("Nothing was learned yet. `claw-local learn now` starts a run.")
+        typer.echo(_("Nothing was learned yet. `claw-local learn now` starts a run."))
     else:
-        print_table([_row(one) for one in runs])
-
-
-def tail(file: Path, lines: int) -> list[str]:
-    """The last lines of a log; none if there is no such file. Only its end is read."""
-    try:
-        with file.open("rb") as log_file:
-            log_file.seek(max(0, file.stat().st_size - LOG_END_BYTES))
-            return log_file.read().decode("utf-8", "replace").splitlines()[-lines:]
-    except OSError:
-        return []
-
-
-def _row(run: Run) -> tuple[str, ...]:
-    if run.state == "running":
-        said = f"{run.phase} {run.progress:.0%} {run.detail}"
-    elif run.state == "done":
-        taken = "in use" if run.result.get("accepted") else "not taken"
-        made = "the judge" if "after" in run.result else f"adapter {run.adapter_id or run.result.get('adapter', 0)}"
-        said = f"{made} {taken}: {run.result.get('reason', '')}"
-    else:
-        said = run.detail
-    return str(run.id), run.started_at[:16].replace("T", " "), _lasted(run), run.state, said
-
-
-def _lasted(run: Run) -> str:
-    """How long a run took, in minutes and seconds; "" while it goes on."""
-    try:
-        seconds = (datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.started_at)).total_seconds()
-    except ValueError:
-        return ""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+        print_table([runs_shown.row(one) for one in runs])
 
 
 def _say_what_was_left(assistant: Any) -> None:
@@ -220,20 +225,12 @@ def _say_what_was_left(assistant: Any) -> None:
     for words in paused.dropped:
         typer.echo(words, err=True)
     if paused.run is not None:
-        goes_on = "begins anew" if paused.run.begins_anew else f"goes on from {paused.run.where}"
-        typer.echo(f"Run {paused.run.id} {goes_on}.", err=True)
-
-
-def _what_becomes_of(run: Run) -> str:
-    """Of the run that was going on, or paused, when learning was turned off."""
-    commands = "`claw-local learn on`, then `claw-local learn now`,"
-    later = f"{commands} goes on with it"
-    if run.state == "paused":
-        goes_on = f"{commands} begins it anew" if run.begins_anew else f"{later}, from {run.where}"
-        return f"Run {run.id} stays paused: {goes_on}."
-    if run.checkpoint:
-        return f"Run {run.id}, which is going on, leaves now and keeps what it has reached: {later}."
-    return f"Run {run.id}, which is going on, stops: it has reached nothing yet that could be kept. The lessons stay."
+        typer.echo(
+            _("Run {id} begins anew.", id=paused.run.id)
+            if paused.run.begins_anew
+            else _("Run {id} goes on from {place}.", id=paused.run.id, place=paused.run.where),
+            err=True,
+        )
 
 
 def _offer_to_install() -> None:
@@ -242,8 +239,14 @@ def _offer_to_install() -> None:
     if not missing or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     command = extra.install_command()
-    typer.echo(f"Learning needs packages that are not installed yet ({', '.join(missing)}): 1 to 6 GB, once.", err=True)
-    if typer.confirm(f"Install them now ({extra.as_typed(command)})?", default=True, err=True):
+    typer.echo(
+        _(
+            "Learning needs packages that are not installed yet ({missing}): 1 to 6 GB, once.",
+            missing=", ".join(missing),
+        ),
+        err=True,
+    )
+    if typer.confirm(_("Install them now ({command})?", command=extra.as_typed(command)), default=True, err=True):
         subprocess.run(command, check=False)
         importlib.invalidate_caches()
 
@@ -265,12 +268,12 @@ def _run(assistant: Any, *, quiet: bool) -> Any:
         TimeElapsedColumn(),
     )
     with bars(*columns) as bar:
-        task = bar.add_task("starting", total=1.0)
+        task = bar.add_task(_("starting"), total=1.0)
 
         def show(progress: Any) -> None:
             words = f"{progress.phase}: {progress.detail}" if progress.detail else progress.phase
             if progress.seconds_left and progress.seconds_left >= 90:
-                words += f" (about {progress.seconds_left / 60:.0f} min left)"
+                words = _("{words} (about {minutes:.0f} min left)", words=words, minutes=progress.seconds_left / 60)
             bar.update(task, completed=progress.fraction, description=words)
 
         return assistant.learn.now(show, cancel)

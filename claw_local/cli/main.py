@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ClawError
+from ..language import N_, _, begin, use
 from ..prompting import ask_with
 from . import (
     adapters,
@@ -35,7 +37,7 @@ from .common import harmless
 from .passphrase import ask as ask_passphrase
 from .uninstall import uninstall
 
-FULL = "The answer could not be written: the disk is full. Free some space."
+FULL = N_("The answer could not be written: the disk is full. Free some space.")
 
 
 class Commands(TyperGroup):
@@ -45,7 +47,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
-            typer.echo("Stopped.", err=True)
+            typer.echo(_("Stopped."), err=True)
             raise typer.Exit(130) from stop
         except ClawError as error:
             if ctx.params.get("debug"):
@@ -64,17 +66,20 @@ class Commands(TyperGroup):
             if ctx.params.get("debug"):
                 raise
             if isinstance(error, RuntimeError) and "home directory" in str(error):
-                typer.echo("A path begins with a ~ and a name that nobody here has. Write the folder out.", err=True)
+                typer.echo(_("A path begins with a ~ and a name that nobody here has. Write the folder out."), err=True)
                 raise typer.Exit(2) from error
             if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-                typer.echo("A name is longer than a file's can be. Give a shorter one.", err=True)
+                typer.echo(_("A name is longer than a file's can be. Give a shorter one."), err=True)
                 raise typer.Exit(2) from error
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                typer.echo(FULL, err=True)
+                typer.echo(_(FULL), err=True)
                 raise typer.Exit(1) from error
             typer.echo(
-                f"Something unexpected went wrong: {error!r}. `claw-local doctor` checks the set-up; "
-                "`claw-local --debug …` shows where it happened.",
+                _(
+                    "Something unexpected went wrong: {error!r}. `claw-local doctor` checks the "
+                    "set-up; `claw-local --debug …` shows where it happened.",
+                    error=error,
+                ),
                 err=True,
             )
             raise typer.Exit(1) from error
@@ -122,6 +127,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    ctx: typer.Context,
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
     version: bool = typer.Option(
         False, "--version", "-V", help="Show the version.", is_eager=True, callback=_show_version
@@ -129,17 +135,33 @@ def options(
 ) -> None:
     """Options that go before every command."""
     ask_with(ask_passphrase)
+    # What programs read is the same in every language.
+    _speak(english=ctx.invoked_subcommand == "serve" or "--json" in (ctx.obj or ()))
+
+
+def _speak(*, english: bool) -> None:
+    """Use the person's language, if where it is set can be found."""
+    from ..paths import locate
+
+    use("en")
+    if english:
+        return
+    with contextlib.suppress(ClawError, OSError, RuntimeError):  # The command says what is wrong with the home.
+        begin(locate())
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command. Returns its exit status: 0 done, 1 could not, 2 wrong use, 130 interrupted."""
     try:
-        app(list(arguments), prog_name="claw-local")
+        app(list(arguments), prog_name="claw-local", obj=list(arguments))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except OSError as error:  # Help could not be written.
         if "--debug" in arguments:
             raise
-        typer.echo(FULL if error.errno == errno.ENOSPC else f"Nothing could be written: {error.strerror}.", err=True)
+        typer.echo(
+            _(FULL) if error.errno == errno.ENOSPC else _("Nothing could be written: {reason}.", reason=error.strerror),
+            err=True,
+        )
         return 1
     return 0

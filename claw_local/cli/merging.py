@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from ..errors import AdapterError, NotFoundError
+from ..language import _
 from . import complete
 from .common import JSON_OPTION, harmless, print_json, size
 from .waiting import bar
@@ -41,10 +42,15 @@ def merge(
         records = {record.name.casefold(): record for record in records.values() if record.name} | records
         record = records.get(adapter.casefold())
         if record is None:
-            raise NotFoundError(f"There is no adapter {adapter}. `claw-local adapters list` shows those there are.")
+            raise NotFoundError(
+                _("There is no adapter {adapter}. `claw-local adapters list` shows those there are.", adapter=adapter)
+            )
         if record.model_sha256 != assistant.model_sha256:
             raise AdapterError(
-                f"Adapter {adapter} was made for another model than the one in use. Name that one with --model."
+                _(
+                    "Adapter {adapter} was made for another model than the one in use. Name that one with --model.",
+                    adapter=adapter,
+                )
             )
         verify(record)
         base, slot = assistant.model_path, slots(record)[0]
@@ -62,8 +68,13 @@ def merge(
         print_json(merged)
         return
     typer.echo(
-        f"Written: {harmless(str(merged.path))} ({size(merged.size)}; the model it was made from has "
-        f"{size(merged.base_size)}), {merged.changed} weights changed."
+        _(
+            "Written: {path} ({size}; the model it was made from has {base_size}), {changed} weights changed.",
+            path=harmless(str(merged.path)),
+            size=size(merged.size),
+            base_size=size(merged.base_size),
+            changed=merged.changed,
+        )
     )
     if merged.distance is not None:
         typer.echo(merged.distance.sentence())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import UsageError
+from ..language import N_, _, number
 from . import complete
 from .common import JSON_OPTION, harmless, print_json, print_table, size
 from .waiting import bars
@@ -24,15 +25,15 @@ app = typer.Typer(help="The models that could answer.", no_args_is_help=True)
 NAME = typer.Argument(..., help="A model's name, or its file.", autocompletion=complete.model_names)
 
 _WHERE = {
-    "embedded": "comes with claw-local",
-    "models": "models folder",
-    "named": "named in the settings",
-    "ollama-files": "Ollama's files",
-    "lm-studio": "LM Studio",
-    "huggingface": "Hugging Face cache",
-    "llama.cpp": "llama.cpp's cache",
-    "ollama": "Ollama server",
-    "openai": "server",
+    "embedded": N_("comes with claw-local"),
+    "models": N_("models folder"),
+    "named": N_("named in the settings"),
+    "ollama-files": N_("Ollama's files"),
+    "lm-studio": N_("LM Studio"),
+    "huggingface": N_("Hugging Face cache"),
+    "llama.cpp": N_("llama.cpp's cache"),
+    "ollama": N_("Ollama server"),
+    "openai": N_("server"),
 }
 
 
@@ -58,7 +59,7 @@ def show_all(
     if json_output:
         print_json({"models": found})
     elif not found:
-        typer.echo("No models here yet. `claw-local models list --recommended` shows which to fetch.")
+        typer.echo(_("No models here yet. `claw-local models list --recommended` shows which to fetch."))
     else:
         print_table([_row(model) for model in found], right={2, 3})
 
@@ -72,22 +73,24 @@ def show(name: str = NAME, json_output: bool = JSON_OPTION) -> None:
         return
     model = details.model
     facts = [
-        ("Name", model.name),
-        ("Calls itself", details.title if details.title != model.name else ""),
-        ("Where", str(model.path or model.chooses)),
-        ("From", _WHERE[model.source]),
-        ("Architecture", model.architecture),
-        ("Weights", _count(model.parameters)),
-        ("Quantisation", model.quantisation),
-        ("Size", size(model.size_bytes) if model.size_bytes else ""),
+        (_("Name"), model.name),
+        (_("Calls itself"), details.title if details.title != model.name else ""),
+        (_("Where"), str(model.path or model.chooses)),
+        (_("From"), _(_WHERE[model.source])),
+        (_("Architecture"), model.architecture),
+        (_("Weights"), _count(model.parameters)),
+        (_("Quantisation"), model.quantisation),
+        (_("Size"), size(model.size_bytes) if model.size_bytes else ""),
         (
-            "Memory",
-            f"about {size(details.memory_bytes)} with the context of the settings" if details.memory_bytes else "",
+            _("Memory"),
+            _("about {size} with the context of the settings", size=size(details.memory_bytes))
+            if details.memory_bytes
+            else "",
         ),
-        ("Trained for", f"{details.context:,} tokens" if details.context else ""),
-        ("Licence", details.licence),
-        ("Learning", "can be trained here" if details.learns else "chats only: it cannot be trained here"),
-        ("In use", "yes" if model.in_use else f"no; {_use(model.chooses)}"),
+        (_("Trained for"), _("{number} tokens", number=number(details.context)) if details.context else ""),
+        (_("Licence"), details.licence),
+        (_("Learning"), _("can be trained here") if details.learns else _("chats only: it cannot be trained here")),
+        (_("In use"), _("yes") if model.in_use else _("no; {command}", command=_use(model.chooses))),
     ]
     print_table([(f"{label}:", value) for label, value in facts if value])
 
@@ -99,7 +102,7 @@ def use(name: str = NAME, json_output: bool = JSON_OPTION) -> None:
     if json_output:
         print_json(model)
     else:
-        typer.echo(f"{harmless(model.name)} answers in programs that are started from now on.")
+        typer.echo(_("{name} answers in programs that are started from now on.", name=harmless(model.name)))
 
 
 @app.command()
@@ -113,7 +116,13 @@ def add(
     if json_output:
         print_json(model)
     else:
-        typer.echo(f"Added {harmless(model.chooses)}. Put it into use with: {_use(model.chooses)}")
+        typer.echo(
+            _(
+                "Added {name}. Put it into use with: {command}",
+                name=harmless(model.chooses),
+                command=_use(model.chooses),
+            )
+        )
 
 
 @app.command()
@@ -127,13 +136,17 @@ def remove(
     model = models.find(name)
     if not yes and model.source == "models" and not model.in_use:
         if not sys.stdin.isatty():
-            raise UsageError("Nobody is there to ask whether to delete it: add --yes.")
-        typer.confirm(f"Delete {harmless(model.chooses)} ({size(model.size_bytes)}) for good?", abort=True, err=True)
+            raise UsageError(_("Nobody is there to ask whether to delete it: add --yes."))
+        typer.confirm(
+            _("Delete {name} ({size}) for good?", name=harmless(model.chooses), size=size(model.size_bytes)),
+            abort=True,
+            err=True,
+        )
     gone = models.remove(name)
     if json_output:
         print_json({"removed": gone})
     else:
-        typer.echo(f"Removed {', '.join(harmless(path.name) for path in gone)}.")
+        typer.echo(_("Removed {names}.", names=", ".join(harmless(path.name) for path in gone)))
 
 
 @app.command()
@@ -148,16 +161,18 @@ def pull(
     try:
         pulled = _with_bar(lambda report: _models().pull(what, on_progress=report, cancel=cancel), quiet=json_output)
     except (KeyboardInterrupt, Cancelled):
-        typer.echo("What was fetched is kept: the same command goes on from there.", err=True)
+        typer.echo(_("What was fetched is kept: the same command goes on from there."), err=True)
         raise KeyboardInterrupt from None
     if json_output:
         print_json(pulled)
         return
-    state = "was here already" if pulled.already else "is here"
-    typer.echo(f"{harmless(pulled.path.name)} ({size(pulled.size_bytes)}) {state}.")
+    told = {"name": harmless(pulled.path.name), "size": size(pulled.size_bytes)}
+    typer.echo(
+        _("{name} ({size}) was here already.", **told) if pulled.already else _("{name} ({size}) is here.", **told)
+    )
     if pulled.warning:
         typer.echo(harmless(pulled.warning), err=True)
-    typer.echo(f"Put it into use with: {_use(_chooses(pulled.path))}")
+    typer.echo(_("Put it into use with: {command}", command=_use(_chooses(pulled.path))))
 
 
 def _models() -> Models:
@@ -181,7 +196,7 @@ def _chooses(path: Path) -> str:
 
 
 def _row(model: FoundModel) -> tuple[str, ...]:
-    where = _WHERE[model.source]
+    where = _(_WHERE[model.source])
     return (
         "*" if model.in_use else " ",
         model.name,
@@ -213,7 +228,7 @@ def _with_bar(work: Callable[[Callable[[Fetched], None] | None], Any], *, quiet:
         TimeRemainingColumn(),
     )
     with bars(*columns) as bar:
-        task = bar.add_task("asking the hub", total=None)
+        task = bar.add_task(_("asking the hub"), total=None)
 
         def show(fetched: Fetched) -> None:
             name = harmless(Path(fetched.file).name)

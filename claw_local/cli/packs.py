@@ -10,7 +10,9 @@ from pathlib import Path
 import typer
 
 from ..errors import UsageError
+from ..language import _
 from . import complete
+from .adapters_shown import label
 from .common import JSON_OPTION, harmless, print_json
 from .waiting import fractions, steps
 
@@ -61,13 +63,13 @@ def export(
 
     out = out.expanduser()
     if with_base and form is not Format.ollama:
-        raise UsageError("--with-base goes with --format ollama.")
+        raise UsageError(_("--with-base goes with --format ollama."))
     if passphrase and form is not Format.claw:
-        raise UsageError("Only a claw pack can be sealed with a passphrase. Leave --passphrase out.")
+        raise UsageError(_("Only a claw pack can be sealed with a passphrase. Leave --passphrase out."))
     with Assistant.open(model=model) as assistant:
         record = assistant.adapters.get(adapter)
         words = _new_passphrase() if passphrase else ""
-        with fractions("merging", quiet=json_output or form is not Format.merged) as report:
+        with fractions(_("merging"), quiet=json_output or form is not Format.merged) as report:
             assistant.adapters.export(
                 record.id,
                 out,
@@ -80,9 +82,12 @@ def export(
     if json_output:
         print_json({"adapter": record.id, "format": form.value, "path": out, "sealed": bool(words)})
         return
-    typer.echo(f"Written: adapter {record.id} to {harmless(str(out))}{', sealed' if words else ''}")
+    told = {"id": record.id, "path": harmless(str(out))}
+    typer.echo(
+        _("Written: adapter {id} to {path}, sealed", **told) if words else _("Written: adapter {id} to {path}", **told)
+    )
     if form is Format.ollama:
-        typer.echo("In that folder: ollama create NAME -f Modelfile")
+        typer.echo(_("In that folder: ollama create NAME -f Modelfile"))
 
 
 def import_(
@@ -107,12 +112,12 @@ def import_(
     if json_output:
         print_json({"adapter": record, "already": found.already})
         return
-    called = f" as {record.name}" if record.name else ""
+    adapter = label(record)
     if found.already:
-        typer.echo(f"That is adapter {record.id} already{called}. Nothing was changed.")
+        typer.echo(_("That is adapter {adapter} already. Nothing was changed.", adapter=adapter))
         return
-    typer.echo(f"Imported: adapter {record.id}{called}. It is not in use.")
-    typer.echo(f"Ask the gate: claw-local adapters check {record.id}; use it: claw-local adapters use {record.id}")
+    typer.echo(_("Imported: adapter {adapter}. It is not in use.", adapter=adapter))
+    typer.echo(_("Ask the gate: claw-local adapters check {id}; use it: claw-local adapters use {id}", id=record.id))
 
 
 def publish_ollama(
@@ -136,16 +141,16 @@ def publish_ollama(
     if json_output:
         print_json({"adapter": record.id, "model": name})
     else:
-        typer.echo(f"Ollama has adapter {record.id} now: ollama run {harmless(name)}")
+        typer.echo(_("Ollama has adapter {id} now: ollama run {name}", id=record.id, name=harmless(name)))
 
 
 def _passphrase() -> str:
     """For a pack that is sealed. Raises UsageError: there is none."""
-    return _given() or _asked("Passphrase", again=False)
+    return _given() or _asked(_("Passphrase"), again=False)
 
 
 def _new_passphrase() -> str:
-    return _given() or _asked("Passphrase (nobody can open the pack without it)", again=True)
+    return _given() or _asked(_("Passphrase (nobody can open the pack without it)"), again=True)
 
 
 def _given() -> str:
@@ -155,7 +160,10 @@ def _given() -> str:
 def _asked(words: str, *, again: bool) -> str:
     if not sys.stdin.isatty():
         raise UsageError(
-            f"There is no terminal to ask for the passphrase. Give it in the variable {PASSPHRASE_VARIABLE}."
+            _(
+                "There is no terminal to ask for the passphrase. Give it in the variable {variable}.",
+                variable=PASSPHRASE_VARIABLE,
+            )
         )
     text: str = typer.prompt(words, hide_input=True, confirmation_prompt=again, err=True)
     return text

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..language import _, ngettext
 from .waiting import bar
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 def importing(history: History, file: Path, *, learn: bool, quiet: bool) -> ImportReport:
     """Import a file under a progress bar. The first Ctrl-C stops it after the chats being written, a second at once."""
-    with _stoppable() as cancel, bar(quiet=quiet, words="reading") as show:
+    with _stoppable() as cancel, bar(quiet=quiet, words=_("reading")) as show:
 
         def on_progress(progress: Progress) -> None:
-            show(f"{progress.chats:,} chats", progress.fraction)
+            show(ngettext("{number} chat", "{number} chats", progress.chats), progress.fraction)
 
         return history.import_file(file, learn=learn, on_progress=on_progress, cancel=cancel)
 

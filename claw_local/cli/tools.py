@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import UsageError
+from ..language import _
 from . import complete
 from .common import JSON_OPTION, print_json, print_table, short
 
@@ -59,7 +60,7 @@ def log(
         print_json({"calls": [as_json(call) for call in calls]})
         return
     if not calls:
-        typer.echo("No tool was called yet. A chat gets tools with a workspace: claw-local chat --workspace FOLDER")
+        typer.echo(_("No tool was called yet. A chat gets tools with a workspace: claw-local chat --workspace FOLDER"))
         return
     rows = [
         (str(c.id), str(c.chat_id), c.created_at[:19], c.state, _ALLOWED[c.decision], short(c.title)) for c in calls
@@ -93,7 +94,7 @@ def workspace(
 ) -> None:
     """Say or change the one folder that a chat's tools may touch."""
     if folder is not None and none:
-        raise UsageError("Name a folder or say --none, not both.")
+        raise UsageError(_("Name a folder or say --none, not both."))
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
@@ -104,11 +105,11 @@ def workspace(
     if json_output:
         print_json({"chat_id": record.id, "workspace": record.workspace, "always": record.always})
     elif record.workspace:
-        typer.echo(f"Chat {record.id} works in {record.workspace}")
+        typer.echo(_("Chat {id} works in {workspace}", id=record.id, workspace=record.workspace))
         for key in record.always:
-            typer.echo(f"  without asking: {key}")
+            typer.echo("  " + _("without asking: {key}", key=key))
     else:
-        typer.echo(f"Chat {record.id} has no workspace, so it has no tools.")
+        typer.echo(_("Chat {id} has no workspace, so it has no tools.", id=record.id))
 
 
 _ALLOWED = {"free": "asks nobody", "once": "allowed once", "always": "always allowed", "no": "declined"}

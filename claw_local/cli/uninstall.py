@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import StoreError, UsageError
+from ..language import _, ngettext
 from .common import JSON_OPTION, print_json, size
 
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ def uninstall(
     from ..paths import locate
 
     if keep_data and delete_data:
-        raise UsageError("--keep-data and --delete-data contradict each other: choose one.")
+        raise UsageError(_("--keep-data and --delete-data contradict each other: choose one."))
     if json_output and not (dry_run or yes):
-        raise UsageError("With --json nothing is asked: add --dry-run to look, or --yes to do it.")
+        raise UsageError(_("With --json nothing is asked: add --dry-run to look, or --yes to do it."))
     paths = locate()
     pieces, data, package = installed.outside(), installed.kept_data(paths), installed.package()
     if not json_output:
@@ -40,8 +41,10 @@ def uninstall(
             print_json(_plan(pieces, data, package))
         return
     if not yes and not sys.stdin.isatty():
-        raise UsageError("There is no terminal to ask. Add --yes; your data stays, unless --delete-data is there too.")
-    outside_goes = bool(pieces) and (yes or typer.confirm("Remove what lies outside the package?", err=True))
+        raise UsageError(
+            _("There is no terminal to ask. Add --yes; your data stays, unless --delete-data is there too.")
+        )
+    outside_goes = bool(pieces) and (yes or typer.confirm(_("Remove what lies outside the package?"), err=True))
     data_goes = bool(data.entries) and not keep_data and _asked_for_data(delete_data, yes)
     if data_goes:
         _nothing_runs(paths)
@@ -65,24 +68,26 @@ def _plan(pieces: list[Piece], data: Data, package: Package) -> dict[str, object
 
 
 def _show(pieces: list[Piece], data: Data, package: Package) -> None:
-    typer.echo("Outside the package:" if pieces else "Outside the package: nothing")
+    typer.echo(_("Outside the package:") if pieces else _("Outside the package: nothing"))
     for piece in pieces:
-        typer.echo(f"  {piece.kind}: {piece.path}" + (f" (the line {piece.line})" if piece.line else ""))
-    typer.echo(f"Your data, {size(data.size)}:" if data.entries else "Your data: none")
+        typer.echo(
+            f"  {piece.kind}: {piece.path}" + (" " + _("(the line {line})", line=piece.line) if piece.line else "")
+        )
+    typer.echo(_("Your data, {size}:", size=size(data.size)) if data.entries else _("Your data: none"))
     for entry in data.entries:
         typer.echo(f"  {entry}")
     for entry in data.others:
-        typer.echo(f"  not ours, stays: {entry}")
-    typer.echo(f"The package ({package.way}): {package.remove}")
+        typer.echo("  " + _("not ours, stays: {entry}", entry=entry))
+    typer.echo(_("The package ({way}): {remove}", way=package.way, remove=package.remove))
 
 
 def _asked_for_data(delete_data: bool, yes: bool) -> bool:
     """Whether the data goes: only by a word that nobody types by accident."""
     if yes:
         return delete_data
-    if not delete_data and not typer.confirm("Delete your data too? It cannot be brought back.", err=True):
+    if not delete_data and not typer.confirm(_("Delete your data too? It cannot be brought back."), err=True):
         return False
-    said = typer.prompt("Type delete to delete it for good", default="keep", err=True)
+    said = typer.prompt(_("Type delete to delete it for good"), default="keep", err=True)
     return bool(said.strip().lower() == "delete")
 
 
@@ -104,7 +109,7 @@ def _nothing_runs(paths: Paths) -> None:
     finally:
         store.close()
     if running is not None:
-        raise StoreError("A learning run is going on. Stop it first, or wait for its end; nothing was removed.")
+        raise StoreError(_("A learning run is going on. Stop it first, or wait for its end; nothing was removed."))
 
 
 def _take_out(pieces: list[Piece]) -> tuple[list[Piece], list[str]]:
@@ -128,19 +133,25 @@ def _delete(data: Data) -> None:
         delete(data)
     except OSError as error:
         raise StoreError(
-            f"Not all of your data could be deleted: {error.filename}: {error.strerror or error}. "
-            "Close every claw-local, make it writable, and run this again."
+            _(
+                "Not all of your data could be deleted: {filename}: {error}. Close every "
+                "claw-local, make it writable, and run this again.",
+                filename=error.filename,
+                error=error.strerror or error,
+            )
         ) from error
 
 
 def _say_done(removed: list[Piece], left: list[str], data: Data, *, data_goes: bool, package: Package) -> None:
     typer.echo("")
     if removed:
-        typer.echo(f"Removed: {len(removed)} outside the package.")
+        typer.echo(
+            ngettext("Removed: {number} outside the package.", "Removed: {number} outside the package.", len(removed))
+        )
     for sentence in left:
-        typer.echo(f"Not removed: {sentence}. Delete it by hand.", err=True)
+        typer.echo(_("Not removed: {what}. Delete it by hand.", what=sentence), err=True)
     if data_goes:
-        typer.echo("Your data is deleted. Backups and exports that you made elsewhere stay.")
+        typer.echo(_("Your data is deleted. Backups and exports that you made elsewhere stay."))
     elif data.entries:
-        typer.echo(f"Your data stays in {', '.join(map(str, data.folders))}.")
-    typer.echo(f"Now remove the package: {package.remove}")
+        typer.echo(_("Your data stays in {folders}.", folders=", ".join(map(str, data.folders))))
+    typer.echo(_("Now remove the package: {remove}", remove=package.remove))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from ..language import _
 from .plainly import wished
 
 LEAST_BETWEEN_S = 3.0
@@ -77,7 +78,7 @@ def bars(*columns: Any) -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def bar(*, quiet: bool, words: str = "beginning") -> Iterator[Callable[[str, float], None]]:
+def bar(*, quiet: bool, words: str = "") -> Iterator[Callable[[str, float], None]]:
     """A progress bar, which the function it gives moves: (what is being done, the share done). None is shown when
     `quiet`, or where no terminal is."""
     if quiet or not sys.stderr.isatty():
@@ -87,7 +88,7 @@ def bar(*, quiet: bool, words: str = "beginning") -> Iterator[Callable[[str, flo
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with bars(*columns) as shown:
-        task = shown.add_task(words, total=1.0)
+        task = shown.add_task(words or _("beginning"), total=1.0)
         yield lambda words, fraction: shown.update(task, completed=fraction, description=words)
 
 
@@ -109,5 +110,5 @@ def steps(*, quiet: bool) -> Iterator[Callable[[str], None]]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("asking Ollama") as status:
+    with Console(stderr=True).status(_("asking Ollama")) as status:
         yield status.update

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import UsageError
+from ..language import _
 from ..reply import Answer, Reply
 from .common import harmless
 from .tools import as_json
@@ -38,8 +39,12 @@ def allowed(names: Collection[str]) -> frozenset[str]:
     for name in names:
         if name not in ALLOWABLE and "__" not in name:
             raise UsageError(
-                f"--allow takes {', '.join(ALLOWABLE)} or a tool of an MCP server, not {name}. "
-                "`claw-local tools list` shows the tools; the others ask nobody."
+                _(
+                    "--allow takes {names} or a tool of an MCP server, not {name}. `claw-local "
+                    "tools list` shows the tools; the others ask nobody.",
+                    names=", ".join(ALLOWABLE),
+                    name=name,
+                )
             )
     return frozenset(names)
 
@@ -74,7 +79,10 @@ class Working:
         if name in self._allow:
             return "once", ""
         if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
-            typer.echo(f"{harmless(prepared.title)} was not allowed. To allow it: --allow {name}", err=True)
+            typer.echo(
+                _("{title} was not allowed. To allow it: --allow {name}", title=harmless(prepared.title), name=name),
+                err=True,
+            )
             return "unasked", ""
         return ask_person(prepared)
 
@@ -84,7 +92,7 @@ def ask_person(prepared: Prepared, *, err: bool = True) -> tuple[Decision, str]:
     typer.echo(f"\n{harmless(prepared.title)}\n{harmless(prepared.preview)}", err=err)
     _forget_typed()
     while True:
-        typer.echo("Allow it? y once, a always in this chat, n no, q no and stop: ", err=err, nl=False)
+        typer.echo(_("Allow it? y once, a always in this chat, n no, q no and stop: "), err=err, nl=False)
         said = sys.stdin.readline()
         if not said:
             return "stop", ""

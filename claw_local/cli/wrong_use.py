@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from ..invalid import said, wanted
+from ..language import _
 from .common import harmless, short
 
 
@@ -17,7 +18,11 @@ def say_plainly(error: Any) -> None:
     problem = problems()[0]
     takes = _choices(error.param) or _range(error.param) or wanted(problem)
     given = short(repr(problem.get("input")))
-    error.message = f"it takes {takes}, not {given}." if takes else f"{harmless(said(problem)).rstrip('.')}."
+    error.message = (
+        _("it takes {takes}, not {given}.", takes=takes, given=given)
+        if takes
+        else f"{harmless(said(problem)).rstrip('.')}."
+    )
 
 
 def _annotation(option: Any) -> Any:
@@ -29,16 +34,24 @@ def _choices(option: Any) -> str:
     if not (isinstance(kind, type) and issubclass(kind, Enum)):
         return ""
     *others, last = [str(one.value) for one in kind]
-    return f"{', '.join(others)} or {last}" if others else last
+    return _("{names} or {last}", names=", ".join(others), last=last) if others else last
 
 
 def _range(option: Any) -> str:
     kind = _annotation(option)
     if kind not in (int, float):
         return ""
-    words = ["a whole number" if kind is int else "a number"]
-    for name, word in (("min", "from"), ("max", "to")):
-        bound = getattr(option, name, None)
-        if bound is not None:
-            words.append(f"{word} {bound:g}" if isinstance(bound, float) else f"{word} {bound}")
-    return " ".join(words)
+    low, high = (_bound(getattr(option, name, None)) for name in ("min", "max"))
+    if kind is int:
+        if low and high:
+            return _("a whole number from {low} to {high}", low=low, high=high)
+        return _("a whole number from {low}", low=low) if low else _("a whole number")
+    if low and high:
+        return _("a number from {low} to {high}", low=low, high=high)
+    return _("a number from {low}", low=low) if low else _("a number")
+
+
+def _bound(number: float | None) -> str:
+    if number is None:
+        return ""
+    return f"{number:g}" if isinstance(number, float) else str(number)

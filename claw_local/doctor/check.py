@@ -51,8 +51,14 @@ def as_json(found: Iterable[Check]) -> dict[str, Any]:
 
 def from_error(name: str, error: Exception, otherwise: str) -> Check:
     """A problem from an error's message: its first sentence is the finding, the rest the remedy (or `otherwise`)."""
-    detail, *rest = re.split(r"\.\s+(?=[A-Z])", tidy(error), maxsplit=1)
-    return Check(name, "problem", detail.rstrip("."), rest[0] if rest else otherwise)
+    detail, rest = first_sentence(tidy(error))
+    return Check(name, "problem", detail, rest or otherwise)
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """A message's first sentence without its full stop, and the rest; "" if there is none."""
+    detail, *rest = re.split(r"\.\s+(?=[A-ZÀ-Þ`])|。", text, maxsplit=1)
+    return detail.rstrip("."), rest[0].strip() if rest else ""
 
 
 def tidy(text: object) -> str:

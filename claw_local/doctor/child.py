@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..language import _
+
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 ILLEGAL_INSTRUCTION = (-4, 0xC000001D)  # killed by signal 4 (POSIX); STATUS_ILLEGAL_INSTRUCTION (Windows)
 
@@ -43,12 +45,12 @@ class Outcome:
     def ending(self) -> str:
         """How it failed, in words."""
         if self.returncode is None:
-            return "it did not finish in time"
+            return _("it did not finish in time")
         if self.illegal_instruction:
-            return "it died of an illegal instruction"
+            return _("it died of an illegal instruction")
         if self.returncode < 0:
-            return f"it was killed by signal {-self.returncode}"
-        return self.said or f"it ended with status {self.returncode} and said nothing"
+            return _("it was killed by signal {number}", number=-self.returncode)
+        return self.said or _("it ended with status {status} and said nothing", status=self.returncode)
 
 
 def run_child(command: Sequence[str], *, timeout_s: float) -> Outcome:
@@ -76,7 +78,10 @@ def run_child(command: Sequence[str], *, timeout_s: float) -> Outcome:
     except subprocess.TimeoutExpired:
         return Outcome(returncode=None)
     except OSError as error:
-        return Outcome(returncode=1, said=f"{command[0]} could not be started: {error.strerror or error}")
+        return Outcome(
+            returncode=1,
+            said=_("{command} could not be started: {error}", command=command[0], error=error.strerror or error),
+        )
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     result = _json_object(lines[-1]) if lines else None
     said = lines[-1] if lines and result is None else ""

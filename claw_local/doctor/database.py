@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from ..errors import StoreError
+from ..language import _
 from ..paths import Paths
 from ..store import opening
 from ..store.migrations import MIGRATIONS
-from .check import Check, size, tidy
+from .check import Check, first_sentence, size, tidy
 
 TIMEOUT_S = 10.0
 SHOWN = 3
@@ -19,7 +21,7 @@ def check_database(paths: Paths) -> Check:
     """integrity_check, foreign_key_check, and whether a newer claw-local wrote it."""
     path = paths.database
     if not path.exists():
-        return Check("database", "ok", "not made yet; the first chat makes it")
+        return Check("database", "ok", _("not made yet; the first chat makes it"))
     try:
         connection = opening.connect(path, query="mode=ro", timeout=TIMEOUT_S)
         try:
@@ -27,8 +29,8 @@ def check_database(paths: Paths) -> Check:
         finally:
             connection.close()
     except StoreError as error:
-        what, _, remedy = str(error).partition(". ")
-        return Check("database", "problem", f"was not looked at: {tidy(what)}", tidy(remedy))
+        what, remedy = first_sentence(str(error))
+        return Check("database", "problem", _("was not looked at: {what}", what=tidy(what)), tidy(remedy))
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "not a database" in text and opening.may_be_encrypted(path):
@@ -39,36 +41,58 @@ def check_database(paths: Paths) -> Check:
             return Check(
                 "database",
                 "warning",
-                f"{tidy(path)} is locked by another program",
-                "Close it, then ask the doctor again.",
+                _("{path} is locked by another program", path=tidy(path)),
+                _("Close it, then ask the doctor again."),
             )
         return Check(
             "database",
             "problem",
-            f"{tidy(path)} cannot be read: {text}",
-            "Make the file, and the folder it lies in, readable and writable by you.",
+            _("{path} cannot be read: {text}", path=tidy(path), text=text),
+            _("Make the file, and the folder it lies in, readable and writable by you."),
         )
 
 
 def _judge(path: Path, paths: Paths, connection: sqlite3.Connection) -> Check:
-    faults = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({SHOWN})") if row[0] != "ok"]
+    faults = _faults(connection)
     if faults:
         return _damaged(paths, "; ".join(fault.splitlines()[0] for fault in faults))
-    strays = connection.execute("PRAGMA foreign_key_check").fetchmany(SHOWN)
+    strays = _strays(connection)
     if strays:
         tables = ", ".join(sorted({str(row[0]) for row in strays}))
-        detail = f"{tidy(path)} is damaged: rows that point at nothing in: {tables}"
-        return Check("database", "problem", detail, "`claw-local doctor --fix` takes them out, and keeps a copy.")
+        detail = _("{path} is damaged: rows that point at nothing in: {tables}", path=tidy(path), tables=tables)
+        return Check("database", "problem", detail, _("`claw-local doctor --fix` takes them out, and keeps a copy."))
     newer = [name for name in _applied(connection) if name not in {step.__name__ for step in MIGRATIONS}]
     if newer:
         return Check(
             "database",
             "problem",
-            f"{tidy(path)} was written by a newer claw-local (it knows {newer[0]})",
-            "Update claw-local; nothing in the file was changed.",
+            _("{path} was written by a newer claw-local (it knows {newer})", path=tidy(path), newer=newer[0]),
+            _("Update claw-local; nothing in the file was changed."),
         )
-    kind = ", encrypted" if opening.is_encrypted(path) else ""
-    return Check("database", "ok", f"{tidy(path)} ({size(path.stat().st_size)}{kind}) is whole")
+    told = {"path": tidy(path), "size": size(path.stat().st_size)}
+    whole = (
+        _("{path} ({size}, encrypted) is whole", **told)
+        if opening.is_encrypted(path)
+        else _("{path} ({size}) is whole", **told)
+    )
+    return Check("database", "ok", whole)
+
+
+def has_strays_alone(path: Path) -> bool:
+    """Whether rows that point at nothing are what is wrong in it."""
+    try:
+        with closing(opening.connect(path, query="mode=ro", timeout=TIMEOUT_S)) as connection:
+            return not _faults(connection) and bool(_strays(connection))
+    except (sqlite3.Error, StoreError):
+        return False
+
+
+def _faults(connection: sqlite3.Connection) -> list[str]:
+    return [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({SHOWN})") if row[0] != "ok"]
+
+
+def _strays(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
+    return connection.execute("PRAGMA foreign_key_check").fetchmany(SHOWN)
 
 
 def _applied(connection: sqlite3.Connection) -> list[str]:
@@ -84,9 +108,12 @@ def _unnoted(paths: Paths) -> Check:
     return Check(
         "database",
         "problem",
-        f"{tidy(paths.database)} is encrypted and the note of it is gone, or it is damaged",
-        "Run `claw-local encrypt on`: with the passphrase it makes the note anew. If no passphrase that you know opens "
-        f"it: {_back(paths)}.",
+        _("{database} is encrypted and the note of it is gone, or it is damaged", database=tidy(paths.database)),
+        _(
+            "Run `claw-local encrypt on`: with the passphrase it makes the note anew. If no "
+            "passphrase that you know opens it: {way_back}",
+            way_back=_back(paths),
+        ),
     )
 
 
@@ -94,12 +121,19 @@ def _damaged(paths: Paths, what: str) -> Check:
     return Check(
         "database",
         "problem",
-        f"{tidy(paths.database)} is damaged: {what}",
-        f"C{_back(paths)[1:]}.",
+        _("{database} is damaged: {what}", database=tidy(paths.database), what=what),
+        _back(paths),
     )
 
 
 def _back(paths: Paths) -> str:
     copies = sorted(paths.backups.glob("*.db")) if paths.backups.is_dir() else []
-    back = f"put back the newest copy ({tidy(copies[-1])})" if copies else "start afresh (there is no backup copy yet)"
-    return f"close claw-local, move the file and its -wal and -shm away, then {back}"
+    if not copies:
+        return _(
+            "Close claw-local, move the file and its -wal and -shm away, then start afresh "
+            "(there is no backup copy yet)."
+        )
+    return _(
+        "Close claw-local, move the file and its -wal and -shm away, then put back the newest copy ({copy}).",
+        copy=tidy(copies[-1]),
+    )

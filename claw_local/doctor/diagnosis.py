@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from ..errors import ClawError
+from ..language import _
 from ..paths import Paths
 from ..settings import Settings
 from .check import Check, from_error
@@ -64,7 +65,7 @@ def checks(
             else:
                 yield check_served(paths, used)
         except ClawError as error:
-            yield from_error("model", error, "Name a GGUF file with model.path in the settings.")
+            yield from_error("model", error, _("Name a GGUF file with model.path in the settings."))
         memory = psutil.virtual_memory()
         yield check_memory(model, total=memory.total, available=memory.available)
         begin("gpu")

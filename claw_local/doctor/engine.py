@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
+from ..language import _
 from ..paths import Paths
 from ..settings import Settings
 from .check import Check, python_command, size, tidy
@@ -25,30 +26,35 @@ SPARE_BYTES = 500_000_000  # what Python, the app and llama.cpp's work space tak
 def check_engine(outcome: Outcome) -> Check:
     """Judge how the probe "engine" ended."""
     if outcome.worked:
-        return Check("engine", "ok", f"llama-cpp-python {outcome.result.get('version', '')} starts")
+        return Check("engine", "ok", _("llama-cpp-python {version} starts", version=outcome.result.get("version", "")))
     if outcome.illegal_instruction:
         return Check(
             "engine",
             "problem",
-            "llama.cpp dies of an illegal instruction: it was compiled for another CPU",
-            f"Compile it for this one: {reinstall_command()}",
+            _("llama.cpp dies of an illegal instruction: it was compiled for another CPU"),
+            _("Compile it for this one: {command}", command=reinstall_command()),
         )
     if "No module named 'llama_cpp'" in outcome.said:
         return Check(
             "engine",
             "problem",
-            "llama-cpp-python is not installed",
-            f"Install it: {reinstall_command(force=False)}",
+            _("llama-cpp-python is not installed"),
+            _("Install it: {command}", command=reinstall_command(force=False)),
         )
     if "cannot open shared object file" in outcome.said:
         return Check(
             "engine",
             "problem",
-            f"a system library is missing: {tidy(outcome.said)}",
-            "Install the package that holds it (for libgomp.so.1 on Debian, Ubuntu: sudo apt install libgomp1); "
-            f"if it belongs to llama.cpp itself: {reinstall_command()}",
+            _("a system library is missing: {said}", said=tidy(outcome.said)),
+            _(
+                "Install the package that holds it (for libgomp.so.1 on Debian, Ubuntu: sudo "
+                "apt install libgomp1); if it belongs to llama.cpp itself: {command}",
+                command=reinstall_command(),
+            ),
         )
-    return Check("engine", "problem", tidy(outcome.ending), f"Compile it afresh: {reinstall_command()}")
+    return Check(
+        "engine", "problem", tidy(outcome.ending), _("Compile it afresh: {command}", command=reinstall_command())
+    )
 
 
 @dataclass(frozen=True)
@@ -79,16 +85,32 @@ def check_token(model: FoundModel, engine: Check, *, gpu_layers: int) -> Check:
     """Compute one token with the model, in a child process."""
     name = model.path.name
     if engine.state == "problem":
-        return Check("model", "problem", f"{name} was not tried: the engine does not start", "Mend the engine first.")
+        return Check(
+            "model",
+            "problem",
+            _("{name} was not tried: the engine does not start", name=name),
+            _("Mend the engine first."),
+        )
     outcome = run_probe("token", str(model.path), str(gpu_layers), timeout_s=TOKEN_TIMEOUT_S)
     if outcome.worked:
         seconds = float(outcome.result.get("seconds", 0.0))
-        return Check("model", "ok", f"{name} ({size(model.path.stat().st_size)}) computes a token, {seconds:.1f} s")
+        return Check(
+            "model",
+            "ok",
+            _(
+                "{name} ({size}) computes a token, {seconds:.1f} s",
+                name=name,
+                size=size(model.path.stat().st_size),
+                seconds=seconds,
+            ),
+        )
     if outcome.illegal_instruction:
-        detail = f"llama.cpp dies of an illegal instruction while it computes with {name}"
-        return Check("model", "problem", detail, f"Compile it for this CPU: {reinstall_command()}")
-    remedy = "Get the file again, or choose another one with model.path in the settings."
-    return Check("model", "problem", f"{name} does not compute: {tidy(outcome.ending)}", remedy)
+        detail = _("llama.cpp dies of an illegal instruction while it computes with {name}", name=name)
+        return Check("model", "problem", detail, _("Compile it for this CPU: {command}", command=reinstall_command()))
+    remedy = _("Get the file again, or choose another one with model.path in the settings.")
+    return Check(
+        "model", "problem", _("{name} does not compute: {ending}", name=name, ending=tidy(outcome.ending)), remedy
+    )
 
 
 def check_served(paths: Paths, settings: Settings) -> Check:
@@ -100,16 +122,20 @@ def check_served(paths: Paths, settings: Settings) -> Check:
     from ..engine.opening import locate_model, open_engine
 
     engine = open_engine(locate_model(settings, paths, None), settings, paths)
-    return Check("model", "ok", f"{engine.info.name} is there; what it answers can give hints, but is not trained on")
+    return Check(
+        "model",
+        "ok",
+        _("{name} is there; what it answers can give hints, but is not trained on", name=engine.info.name),
+    )
 
 
 def check_memory(model: FoundModel | None, *, total: int, available: int) -> Check:
     """Compare the memory with what the model needs. All in bytes."""
-    found = f"{size(available)} of {size(total)} free"
+    found = _("{free} of {total} free", free=size(available), total=size(total))
     if model is None or model.on_gpu:
         return Check("memory", "ok", found)
-    detail = f"{found}; {model.path.name} needs about {size(model.needed)}"
-    remedy = "Close other programs, set a smaller model.context, or choose a smaller model."
+    detail = _("{found}; {name} needs about {size}", found=found, name=model.path.name, size=size(model.needed))
+    remedy = _("Close other programs, set a smaller model.context, or choose a smaller model.")
     if model.needed > available:
         return Check("memory", "problem", detail, remedy)
     if model.needed + SPARE_BYTES > available:
@@ -122,17 +148,17 @@ def check_gpu(engine: Outcome) -> Check:
     offload = bool(engine.result.get("gpu_offload"))
     if platform.system() == "Darwin" and platform.machine() == "arm64":
         if offload or not engine.worked:
-            return Check("gpu", "ok", "Apple GPU (Metal)")
+            return Check("gpu", "ok", _("Apple GPU (Metal)"))
         return _unused_gpu("Apple GPU", "METAL")
     program = shutil.which("nvidia-smi")
     if program is None:
-        found = "a GPU that llama.cpp knows" if offload else "none found: the CPU does everything"
+        found = _("a GPU that llama.cpp knows") if offload else _("none found: the CPU does everything")
         return Check("gpu", "ok", found)
     query = [program, "--query-gpu=name,memory.total,memory.free", "--format=csv,noheader"]
     outcome = run_child(query, timeout_s=NVIDIA_TIMEOUT_S)
     if not outcome.worked:
-        remedy = "If there is an NVIDIA GPU, reinstall its driver. Without one, all is well."
-        return Check("gpu", "warning", f"nvidia-smi finds no GPU: {tidy(outcome.ending)}", remedy)
+        remedy = _("If there is an NVIDIA GPU, reinstall its driver. Without one, all is well.")
+        return Check("gpu", "warning", _("nvidia-smi finds no GPU: {ending}", ending=tidy(outcome.ending)), remedy)
     cards = "; ".join(line.strip() for line in outcome.output.splitlines() if line.strip())
     return Check("gpu", "ok", cards) if offload or not engine.worked else _unused_gpu(cards, "CUDA")
 
@@ -154,8 +180,8 @@ def _unused_gpu(name: str, kind: str) -> Check:
     return Check(
         "gpu",
         "warning",
-        f"{name}: not used, because llama.cpp was compiled without it",
-        f"With its compiler installed: {reinstall_command(f'-DGGML_{kind}=on')}",
+        _("{name}: not used, because llama.cpp was compiled without it", name=name),
+        _("With its compiler installed: {command}", command=reinstall_command(f"-DGGML_{kind}=on")),
     )
 
 

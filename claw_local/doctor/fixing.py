@@ -15,9 +15,11 @@ from pathlib import Path
 
 from .. import leftovers
 from ..errors import ClawError
+from ..language import _, ngettext
 from ..paths import Paths
 from ..store import opening
 from .check import Check, tidy
+from .database import has_strays_alone
 from .home import open_to_others
 
 
@@ -30,7 +32,7 @@ def fix(paths: Paths, found: Iterable[Check]) -> Iterator[Check]:
         try:
             done = mend(paths, check)
         except (ClawError, OSError, sqlite3.Error) as error:
-            yield Check(check.name, "problem", f"could not be mended: {tidy(error)}", check.remedy)
+            yield Check(check.name, "problem", _("could not be mended: {error}", error=tidy(error)), check.remedy)
             continue
         if done:
             yield Check(check.name, "ok", done)
@@ -38,25 +40,49 @@ def fix(paths: Paths, found: Iterable[Check]) -> Iterator[Check]:
 
 def _settings(paths: Paths, check: Check) -> str:
     """A settings file that cannot be read is put aside; the defaults hold then."""
-    if not paths.settings.is_file() or "environment" in check.detail:
-        return ""
-    return f"the settings were put aside as {tidy(_put_aside(paths.settings))}; the defaults hold now"
+    if not paths.settings.is_file() or _is_valid(paths):
+        return ""  # What is wrong stands in the environment.
+    return _("the settings were put aside as {file}; the defaults hold now", file=tidy(_put_aside(paths.settings)))
+
+
+def _is_valid(paths: Paths) -> bool:
+    """Whether nothing is wrong with the settings file by itself."""
+    from .. import settings_file
+
+    try:
+        settings_file.check_text(paths, paths.settings.read_text("utf-8"))
+    except (ClawError, OSError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _private(paths: Paths, check: Check) -> str:
     changed = list(open_to_others(paths))
     for path in changed:
         path.chmod(0o700 if path.is_dir() else 0o600)
-    return f"{len(changed)} files and folders are yours alone now" if changed else ""
+    if not changed:
+        return ""
+    return ngettext(
+        "{count} file or folder is yours alone now",
+        "{count} files and folders are yours alone now",
+        len(changed),
+        count=len(changed),
+    )
 
 
 def _leftovers(paths: Paths, check: Check) -> str:
-    return f"{len(leftovers.sweep(paths))} half-made files and folders were deleted"
+    count = len(leftovers.sweep(paths))
+    return ngettext(
+        "{count} half-made file or folder was deleted",
+        "{count} half-made files and folders were deleted",
+        count,
+        count=count,
+    )
 
 
 def _database(paths: Paths, check: Check) -> str:
     """Rows that point at nothing are taken out, after a copy was made. Any other damage is the person's to decide."""
-    if "point at nothing" not in check.detail:
+    if not has_strays_alone(paths.database):
         return ""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     copy = paths.backups / f"{stamp}-before-fix.db"
@@ -77,7 +103,13 @@ def _database(paths: Paths, check: Check) -> str:
                 connection.execute(f'delete from "{quoted}" where rowid = ?', (rowid,))
                 count += 1
         connection.execute("COMMIT")
-    return f"{count} rows that pointed at nothing were taken out; {tidy(copy)} is how it was before"
+    return ngettext(
+        "{count} row that pointed at nothing was taken out; {copy} is how it was before",
+        "{count} rows that pointed at nothing were taken out; {copy} is how it was before",
+        count,
+        count=count,
+        copy=tidy(copy),
+    )
 
 
 def _work(paths: Paths, check: Check) -> str:
@@ -88,7 +120,7 @@ def _work(paths: Paths, check: Check) -> str:
         store.runs.bury()
     finally:
         store.close()
-    return "what was cut off is closed, with all that was shown of it"
+    return _("what was cut off is closed, with all that was shown of it")
 
 
 def _search(paths: Paths, check: Check) -> str:
@@ -100,7 +132,7 @@ def _search(paths: Paths, check: Check) -> str:
             search.rebuild(db)
     finally:
         store.close()
-    return "the index was made anew"
+    return _("the index was made anew")
 
 
 def _adapters(paths: Paths, check: Check) -> str:
@@ -121,13 +153,15 @@ def _adapters(paths: Paths, check: Check) -> str:
     finally:
         store.close()
     named = ", ".join(map(str, changed))
-    return f"adapter {named} is out of use, the base model answers; its hints stand in prompts again" if changed else ""
+    if not changed:
+        return ""
+    return _("adapter {id} is out of use, the base model answers; its hints stand in prompts again", id=named)
 
 
 def _log(paths: Paths, check: Check) -> str:
     with closing(opening.connect(paths.database, timeout=10.0)) as connection:
-        (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return "" if busy else "the log was emptied"
+        (busy, *_rest) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return "" if busy else _("the log was emptied")
 
 
 FIXES: dict[str, Callable[[Paths, Check], str]] = {

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from .. import leftovers
 from ..errors import AdapterError, ClawError, StoreError
+from ..language import N_, _, ngettext
 from ..paths import Paths
 from ..store import opening
-from .check import Check, State, size, tidy
+from .check import Check, State, first_sentence, size, tidy
 
-FIX = "`claw-local doctor --fix` mends it."
+FIX = N_("`claw-local doctor --fix` mends it.")
 LARGEST_LOG = 256 << 20
 """Bytes of the write-ahead log; usually it has a few millions."""
 _SHOWN = 3
@@ -38,21 +39,23 @@ def check_home(paths: Paths) -> Iterator[Check]:
 def check_private(paths: Paths) -> Check:
     """Files for their owner only (0600), folders too (0700), and all of them this person's."""
     if os.name != "posix":
-        return Check("private", "ok", "as the system keeps a person's own folders")
+        return Check("private", "ok", _("as the system keeps a person's own folders"))
     strangers = [path for path in _own(paths) if path.lstat().st_uid != os.geteuid() != 0]
     if strangers:
         return Check(
             "private",
             "problem",
-            f"{_some(strangers)} belongs to another user",
-            f"Make it yours: sudo chown -R $USER {tidy(paths.data)}",
+            _("{files} belongs to another user", files=_some(strangers)),
+            _("Make it yours: sudo chown -R $USER {folder}", folder=tidy(paths.data)),
         )
     open_ones = list(open_to_others(paths))
     if open_ones:
         # In a folder that is open, closed files show their names only.
         state: State = "problem" if any(path.is_file() for path in open_ones) else "warning"
-        return Check("private", state, f"others on this machine can look into {_some(open_ones)}", FIX)
-    return Check("private", "ok", "only you can read what is kept")
+        return Check(
+            "private", state, _("others on this machine can look into {files}", files=_some(open_ones)), _(FIX)
+        )
+    return Check("private", "ok", _("only you can read what is kept"))
 
 
 def open_to_others(paths: Paths) -> Iterator[Path]:
@@ -78,8 +81,10 @@ def check_leftovers(paths: Paths) -> Check:
     """Files half made by programs that were killed."""
     found = leftovers.found(paths)
     if not found:
-        return Check("leftovers", "ok", "nothing half made lies about")
-    return Check("leftovers", "warning", f"half made by a program that was killed: {_some(found)}", FIX)
+        return Check("leftovers", "ok", _("nothing half made lies about"))
+    return Check(
+        "leftovers", "warning", _("half made by a program that was killed: {files}", files=_some(found)), _(FIX)
+    )
 
 
 def check_own_files(paths: Paths) -> Check:
@@ -90,12 +95,17 @@ def check_own_files(paths: Paths) -> Check:
         try:
             tomllib.loads(theme.read_text("utf-8"))
         except (OSError, ValueError) as error:
-            return Check("own files", "warning", f"the theme {tidy(theme)} cannot be read: {error}", "Mend that file.")
+            return Check(
+                "own files",
+                "warning",
+                _("the theme {theme} cannot be read: {error}", theme=tidy(theme), error=error),
+                _("Mend that file."),
+            )
     try:
         read_servers(paths.config)
     except ClawError as error:
-        return Check("own files", "warning", tidy(error), "Mend mcp.json, or take it away.")
-    return Check("own files", "ok", "themes and mcp.json can be read")
+        return Check("own files", "warning", tidy(error), _("Mend mcp.json, or take it away."))
+    return Check("own files", "ok", _("themes and mcp.json can be read"))
 
 
 def _work(paths: Paths, db: sqlite3.Connection) -> Check:
@@ -106,8 +116,13 @@ def _work(paths: Paths, db: sqlite3.Connection) -> Check:
     runs = [row[0] for row in db.execute("select process from runs where state = 'running'")]
     dead_replies, dead_runs = (sum(not process_lives(one) for one in listed) for listed in (replies, runs))
     if dead_replies or dead_runs:
-        return Check("work", "warning", f"{dead_replies} replies and {dead_runs} runs were cut off by a kill", FIX)
-    return Check("work", "ok", "nothing was cut off")
+        return Check(
+            "work",
+            "warning",
+            _("cut off by a kill: {replies} replies, {runs} runs", replies=dead_replies, runs=dead_runs),
+            _(FIX),
+        )
+    return Check("work", "ok", _("nothing was cut off"))
 
 
 def _search(paths: Paths, db: sqlite3.Connection) -> Check:
@@ -117,8 +132,18 @@ def _search(paths: Paths, db: sqlite3.Connection) -> Check:
         "and not exists (select 1 from search_docs where message_id = messages.id)"
     ).fetchone()
     if missing:
-        return Check("search", "warning", f"{missing} messages cannot be found by a search", FIX)
-    return Check("search", "ok", "all that was said can be found")
+        return Check(
+            "search",
+            "warning",
+            ngettext(
+                "{count} message cannot be found by a search",
+                "{count} messages cannot be found by a search",
+                missing,
+                count=missing,
+            ),
+            _(FIX),
+        )
+    return Check("search", "ok", _("all that was said can be found"))
 
 
 def _adapters(paths: Paths, db: sqlite3.Connection) -> Check:
@@ -130,8 +155,10 @@ def _adapters(paths: Paths, db: sqlite3.Connection) -> Check:
         try:
             _verified(record)
         except AdapterError as error:
-            return Check("adapters", "problem", tidy(str(error).split(". ")[0]), f"{FIX} Then the base model answers.")
-    return Check("adapters", "ok", "those in use are whole")
+            return Check(
+                "adapters", "problem", first_sentence(tidy(error))[0], _(FIX) + " " + _("Then the base model answers.")
+            )
+    return Check("adapters", "ok", _("those in use are whole"))
 
 
 def _record(row: dict[str, object]) -> dict[str, object]:
@@ -148,9 +175,13 @@ def _verified(record: dict[str, object]) -> None:
     for name, expected in (hashes if isinstance(hashes, dict) else {}).items():
         file = folder / name
         if not file.is_file():
-            raise AdapterError(f"A file of adapter {record['id']}, which is in use, is gone ({file})")
+            raise AdapterError(
+                _("A file of adapter {id}, which is in use, is gone ({file})", id=record["id"], file=file)
+            )
         if file_sha256(file) != expected:
-            raise AdapterError(f"A file of adapter {record['id']}, which is in use, was changed ({file})")
+            raise AdapterError(
+                _("A file of adapter {id}, which is in use, was changed ({file})", id=record["id"], file=file)
+            )
 
 
 def _log(paths: Paths, db: sqlite3.Connection) -> Check:
@@ -158,8 +189,8 @@ def _log(paths: Paths, db: sqlite3.Connection) -> Check:
     log = paths.database.with_name(f"{paths.database.name}-wal")
     bytes_ = log.stat().st_size if log.exists() else 0
     if bytes_ > LARGEST_LOG:
-        return Check("log", "warning", f"the write-ahead log has grown to {size(bytes_)}", FIX)
-    return Check("log", "ok", f"the write-ahead log has {size(bytes_)}")
+        return Check("log", "warning", _("the write-ahead log has grown to {size}", size=size(bytes_)), _(FIX))
+    return Check("log", "ok", _("the write-ahead log has {size}", size=size(bytes_)))
 
 
 _IN_DATABASE: dict[str, Callable[[Paths, sqlite3.Connection], Check]] = {
@@ -172,14 +203,21 @@ _IN_DATABASE: dict[str, Callable[[Paths, sqlite3.Connection], Check]] = {
 
 def _in_database(paths: Paths, name: str, look: Callable[[Paths, sqlite3.Connection], Check]) -> Check:
     if not paths.database.exists():
-        return Check(name, "ok", "nothing is kept yet")
+        return Check(name, "ok", _("nothing is kept yet"))
     try:
         with closing(opening.connect(paths.database, query="mode=ro", timeout=10.0)) as connection:
             return look(paths, connection)
     except (sqlite3.Error, StoreError, ValueError, OSError) as error:
-        return Check(name, "warning", f"was not looked at: {tidy(error)}", "Mend what is said of the database first.")
+        return Check(
+            name,
+            "warning",
+            _("was not looked at: {error}", error=tidy(error)),
+            _("Mend what is said of the database first."),
+        )
 
 
 def _some(paths: list[Path]) -> str:
     shown = ", ".join(tidy(path) for path in paths[:_SHOWN])
-    return shown if len(paths) <= _SHOWN else f"{shown} and {len(paths) - _SHOWN} more"
+    if len(paths) <= _SHOWN:
+        return shown
+    return _("{files} and {count} more", files=shown, count=len(paths) - _SHOWN)

@@ -6,6 +6,7 @@ import importlib.util
 
 from ..idle import extra
 from ..idle.vram import NOTHING
+from ..language import _
 from .check import Check, python_command, tidy
 from .child import Outcome, run_probe
 
@@ -24,22 +25,37 @@ def check_learning(part: str, outcome: Outcome | None, *, learns_on: str = "") -
     """Judge how the probe of one part ended. `learns_on`: what a run would compute on, in words."""
     pip = f"{python_command()} -m pip install"
     if outcome is None:
-        return Check(part, "warning", "not installed: learning needs it", extra.as_typed(extra.install_command()))
+        return Check(part, "warning", _("not installed: learning needs it"), extra.as_typed(extra.install_command()))
     if not outcome.worked:
         return Check(
             part,
             "problem",
-            f"installed, but it does not work: {tidy(outcome.ending)}",
-            f"{pip} --force-reinstall --no-deps {part}",
+            _("installed, but it does not work: {ending}", ending=tidy(outcome.ending)),
+            " ".join((pip, "--force-reinstall --no-deps", part)),
         )
     version = outcome.result.get("version", "")
     match part:
-        case "torch" if learns_on.startswith(NOTHING):
-            remedy = "Set learning.device to auto, or install a torch that was built for CUDA."
-            return Check(part, "warning", f"{version}, learns on {learns_on}", remedy)
+        case "torch" if learns_on.startswith(_(NOTHING)):
+            remedy = _("Set learning.device to auto, or install a torch that was built for CUDA.")
+            return Check(
+                part, "warning", _("{version}, learns on {learns_on}", version=version, learns_on=learns_on), remedy
+            )
         case "torch":
-            return Check(part, "ok", f"{version}, {f'learns on {learns_on}' if learns_on else 'works'}")
+            told = {"version": version, "learns_on": learns_on}
+            return Check(
+                part,
+                "ok",
+                _("{version}, learns on {learns_on}", **told) if learns_on else _("{version}, works", **told),
+            )
         case "peft":
-            return Check(part, "ok", f"{version}, with transformers {outcome.result.get('transformers', '')}")
+            return Check(
+                part,
+                "ok",
+                _(
+                    "{version}, with transformers {other}",
+                    version=version,
+                    other=outcome.result.get("transformers", ""),
+                ),
+            )
         case _:
-            return Check(part, "ok", f"{version}, NF4 works")
+            return Check(part, "ok", _("{version}, NF4 works", version=version))

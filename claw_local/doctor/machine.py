@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from .. import settings as settings_module
 from ..errors import SettingsError
+from ..language import _
 from ..paths import HOME_VARIABLE, Paths
 from ..settings import Settings
 from .check import Check, from_error, size, tidy
@@ -26,7 +27,7 @@ def check_python(version: tuple[int, int] = sys.version_info[:2], bits: int = st
     """Is this Python new enough, and a 64-bit one?"""
     detail = f"{platform.python_version()}, {bits}-bit, {platform.system()} {platform.machine()}"
     if version < OLDEST or bits < 64:
-        return Check("python", "problem", detail, "Use a 64-bit Python 3.11 or newer.")
+        return Check("python", "problem", detail, _("Use a 64-bit Python 3.11 or newer."))
     return Check("python", "ok", detail)
 
 
@@ -35,8 +36,8 @@ def check_settings(paths: Paths) -> tuple[Check, Settings]:
     try:
         loaded = settings_module.load(paths)
     except SettingsError as error:
-        return from_error("settings", error, "Mend the file, or rename it to go back to the defaults."), _defaults()
-    detail = tidy(paths.settings) if paths.settings.exists() else "the defaults; there is no settings file yet"
+        return from_error("settings", error, _("Mend the file, or rename it to go back to the defaults.")), _defaults()
+    detail = tidy(paths.settings) if paths.settings.exists() else _("the defaults; there is no settings file yet")
     return Check("settings", "ok", detail), loaded
 
 
@@ -51,8 +52,8 @@ def check_folder(paths: Paths) -> Check:
             return Check(
                 "folder",
                 "problem",
-                f"{tidy(folder)} cannot be written: {error.strerror or error}",
-                f"Make it writable, or set {HOME_VARIABLE} to a folder that is.",
+                _("{folder} cannot be written: {error}", folder=tidy(folder), error=error.strerror or error),
+                _("Make it writable, or set {variable} to a folder that is.", variable=HOME_VARIABLE),
             )
     return Check("folder", "ok", tidy(paths.data))
 
@@ -62,17 +63,24 @@ def check_disk(paths: Paths) -> Check:
     try:
         free = shutil.disk_usage(nearest(paths.data)).free
     except OSError as error:
-        return Check("disk", "warning", f"free space is not known: {error.strerror or error}")
+        return Check("disk", "warning", _("free space is not known: {error}", error=error.strerror or error))
     return judge_disk(free)
 
 
 def judge_disk(free: int) -> Check:
     """Judge the free space, in bytes."""
     if free < DISK_PROBLEM_BYTES:
-        return Check("disk", "problem", f"{size(free)} free", "Free some space: messages could not be kept.")
+        return Check(
+            "disk", "problem", _("{size} free", size=size(free)), _("Free some space: messages could not be kept.")
+        )
     if free < DISK_WARNING_BYTES:
-        return Check("disk", "warning", f"{size(free)} free", "Enough to chat; a training run may need up to 2 GB.")
-    return Check("disk", "ok", f"{size(free)} free")
+        return Check(
+            "disk",
+            "warning",
+            _("{size} free", size=size(free)),
+            _("Enough to chat; a training run may need up to 2 GB."),
+        )
+    return Check("disk", "ok", _("{size} free", size=size(free)))
 
 
 def nearest(folder: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..language import N_, _
 from .check import Check, exit_code
 from .diagnosis import checks
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 SYMBOLS = {"ok": "✓", "warning": "!", "problem": "✗"}
 PLAIN_SYMBOLS = {"ok": "+", "warning": "!", "problem": "x"}
 STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
+WORDS = {"ok": N_("ok"), "warning": N_("warning"), "problem": N_("problem")}
 NAME_WIDTH = 12
-STATE_WIDTH = 7
 
 
 def render(found: Iterable[Check], console: Console) -> int:
@@ -27,21 +28,26 @@ def render(found: Iterable[Check], console: Console) -> int:
     Returns:
         The exit status: 1 when chatting would not work.
     """
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     seen: list[Check] = []
     symbols = SYMBOLS if "utf" in console.encoding.lower() else PLAIN_SYMBOLS
-    indent = NAME_WIDTH + STATE_WIDTH + 4
+    words = {state: _(word) for state, word in WORDS.items()}
+    width = max(map(cell_len, words.values()))
+    indent = NAME_WIDTH + width + 4
     for check in found:
         seen.append(check)
         style = STYLES[check.state]
         row = Table.grid(padding=(0, 1))
         row.add_column(width=1)
-        row.add_column(width=STATE_WIDTH)
+        row.add_column(width=width)
         row.add_column(width=NAME_WIDTH)
         row.add_column(overflow="fold")
-        row.add_row(Text(symbols[check.state], style), Text(check.state, style), Text(check.name), Text(check.detail))
+        row.add_row(
+            Text(symbols[check.state], style), Text(words[check.state], style), Text(check.name), Text(check.detail)
+        )
         console.print(row)
         if check.remedy:
             console.print(Text(" " * indent + check.remedy, "bold"), soft_wrap=True)
@@ -56,13 +62,13 @@ def examine(paths: Paths, console: Console, settings: Settings | None = None) ->
         The exit status: 1 when chatting would not work.
     """
     with console.status("") as status:
-        begun = checks(paths, settings, on_start=lambda name: status.update(f"looking at: {name}"))
+        begun = checks(paths, settings, on_start=lambda name: status.update(_("looking at: {name}", name=name)))
         return render(begun, console)
 
 
 def _sum_up(seen: list[Check]) -> str:
     if exit_code(seen):
-        return "Chatting does not work yet: mend what is marked as a problem."
+        return _("Chatting does not work yet: mend what is marked as a problem.")
     if any(check.state != "ok" for check in seen):
-        return "Chatting works. What is marked above is worth a look."
-    return "Everything works."
+        return _("Chatting works. What is marked above is worth a look.")
+    return _("Everything works.")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from ..errors import EngineError
+from ..language import _
 from ._growing import GrowingContext
 from ._kept import KeptSequence
 from ._machine import Machine, is_set
@@ -47,7 +48,7 @@ class Aside:
             EngineError: there are no tokens, or more than the model's context holds.
         """
         if not token_ids:
-            raise EngineError("There is nothing to judge: the text is empty.")
+            raise EngineError(_("There is nothing to judge: the text is empty."))
         machine, turns, who = self._machine, self._machine.turns, object()
         while not self._lock.acquire(timeout=0.05):
             if is_set(cancel):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import EngineError
+from ..language import _
 from ._native import NativeModel, last_log, library, signals_later
 
 
@@ -28,7 +29,11 @@ def embed(model: NativeModel, token_ids: Sequence[int], *, threads: int) -> list
         context = lib.llama_init_from_model(model.pointer, parameters)
     if not context:
         raise EngineError(
-            f"There is not enough memory for a text of {count} tokens ({last_log() or 'no reason given'})."
+            _(
+                "There is not enough memory for a text of {count} tokens ({reason}).",
+                count=count,
+                reason=last_log() or _("no reason given"),
+            )
         )
     batch = lib.llama_batch_init(count, 0, 1)
     try:
@@ -40,10 +45,15 @@ def embed(model: NativeModel, token_ids: Sequence[int], *, threads: int) -> list
             batch.seq_id[place][0] = 0
             batch.logits[place] = 1
         if lib.llama_decode(context, batch) != 0:
-            raise EngineError(f"The engine failed while it computed ({last_log() or 'no reason given'}). Try again.")
+            raise EngineError(
+                _(
+                    "The engine failed while it computed ({reason}). Try again.",
+                    reason=last_log() or _("no reason given"),
+                )
+            )
         row = lib.llama_get_embeddings_seq(context, 0)
         if not row:
-            raise EngineError("This model gives no vectors for texts. Use another one.")
+            raise EngineError(_("This model gives no vectors for texts. Use another one."))
         vector = np.ctypeslib.as_array(row, shape=(int(lib.llama_model_n_embd(model.pointer)),)).astype(np.float64)
     finally:
         lib.llama_batch_free(batch)

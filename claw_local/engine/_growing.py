@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import EngineError
+from ..language import _
 from ._native import NativeContext
 
 _STEP = 512
@@ -48,8 +49,13 @@ class GrowingContext:
         """
         if count > self._most:
             raise EngineError(
-                f"The text to {self._purpose} has {count} tokens, and there is room for {self._most}. "
-                "Shorten it, or set a larger model.context."
+                _(
+                    "The text to {purpose} has {count} tokens, and there is room for {most}. Shorten it, or set a "
+                    "larger model.context.",
+                    purpose=self._purpose,
+                    count=count,
+                    most=self._most,
+                )
             )
         if self._context is None or self._room < count:
             if self._context is not None:

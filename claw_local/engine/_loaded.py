@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import AdapterError
+from ..language import _
 from ._machine import Machine
 from ._native import Adapters
 from .base import AdapterSlot, ModelInfo
@@ -35,13 +36,13 @@ class Loaded:
         loaded: list[tuple[int, float]] = []
         for slot in adapters:
             if not math.isfinite(slot.scale):
-                raise AdapterError(f"The scale of {slot.path} is not a number. Give one such as 1.0.")
+                raise AdapterError(_("The scale of {path} is not a number. Give one such as 1.0.", path=slot.path))
             loaded.append((self._one(slot.path), float(slot.scale)))
         return tuple(loaded)
 
     def files(self) -> dict[int, Path]:
         """Which file each loaded adapter came from, by its number in `Adapters`."""
-        return {number: Path(path) for (path, _, _), number in self._known.items()}
+        return {number: Path(path) for (path, _size, _time), number in self._known.items()}
 
     def _one(self, path: Path) -> int:
         key = check_adapter(path, self._info)

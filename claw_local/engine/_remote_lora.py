@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import EngineError
+from ..language import _
 
 MOST = 4
 """LoRAs of ours that a server is left with; the one that was used longest ago goes first."""
@@ -60,8 +61,13 @@ class RemoteLoras:
         status, said = self._say(self._path("load"), {"lora_name": name, "lora_path": str(folder)})
         if status != 200 and "already" not in said.lower():
             raise EngineError(
-                f"The server does not take the adapter in {folder} ({said or f'status {status}'}). It needs to reach "
-                "that folder under the same path, and to take LoRAs while it runs; or set openai.lora to nothing."
+                _(
+                    "The server does not take the adapter in {folder} ({reason}). It needs to "
+                    "reach that folder under the "
+                    "same path, and to take LoRAs while it runs; or set openai.lora to nothing.",
+                    folder=folder,
+                    reason=said or status,
+                )
             )
 
     def _path(self, what: str) -> str:

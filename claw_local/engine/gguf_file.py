@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
+from ..language import _
+
 Value = int | float | bool | str | list[int | float | bool] | None
 """A metadata value; None stands for an array that is not worth keeping (a vocabulary)."""
 
@@ -60,7 +62,15 @@ BLOCKS: dict[int, tuple[int, int]] = {
 
 
 class DamagedGguf(ValueError):
-    """The file is not GGUF, or not whole. The message completes the sentence "The file ..."."""
+    """The file is not GGUF, or not whole. The message completes the sentence "The file ...".
+
+    Args:
+        whole: it is no other kind of file, and nothing of it is missing: to get it again is of no use.
+    """
+
+    def __init__(self, words: str, *, whole: bool = False) -> None:
+        super().__init__(words)
+        self.whole = whole
 
 
 @dataclass(frozen=True)
@@ -124,19 +134,26 @@ def read_header(path: Path) -> GgufHeader:
         OSError: the file cannot be read.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise DamagedGguf("is not a regular file")
+        raise DamagedGguf(_("is not a regular file"), whole=True)
     with path.open("rb") as file:
         if file.read(4) != _MAGIC:
-            raise DamagedGguf("is not a GGUF file")
+            raise DamagedGguf(_("is not a GGUF file"), whole=True)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
                 header = _Cursor(data).header()
             except (struct.error, IndexError, UnicodeDecodeError, OverflowError) as error:
-                raise DamagedGguf("is cut short or damaged: its header cannot be read to the end") from error
+                raise DamagedGguf(_("is cut short or damaged: its header cannot be read to the end")) from error
     for name, tensor in header.tensors.items():
         end = header.data_start + tensor.offset + (tensor.size or 1)
         if end > header.file_size:
-            raise DamagedGguf(f"is cut short: {name} should end at byte {end:,}, but the file has {header.file_size:,}")
+            raise DamagedGguf(
+                _(
+                    "is cut short: {name} should end at byte {end:,}, but the file has {size:,}",
+                    name=name,
+                    end=end,
+                    size=header.file_size,
+                )
+            )
     return header
 
 
@@ -168,26 +185,26 @@ class _Cursor:
         if kind == _ARRAY:
             return self.array()
         if kind not in _SCALARS:
-            raise DamagedGguf(f"is damaged: it holds a value of the unknown kind {kind}")
+            raise DamagedGguf(_("is damaged: it holds a value of the unknown kind {kind}", kind=kind))
         return self.number(_SCALARS[kind])
 
     def array(self, depth: int = 1) -> Value:
         if depth > _DEEPEST_ARRAY:
-            raise DamagedGguf(f"is damaged: it holds arrays more than {_DEEPEST_ARRAY} deep in each other")
+            raise DamagedGguf(_("is damaged: it holds arrays more than {most} deep in each other", most=_DEEPEST_ARRAY))
         kind, length = self.count("I"), self.count()
         if kind == _STRING:
             # Vocabularies: hundreds of thousands of strings, only stepped over.
             unpack, data, at = struct.Struct("<Q").unpack_from, self.data, self.at
-            for _ in range(length):
+            for _step in range(length):
                 at += 8 + unpack(data, at)[0]
             self.at = at
             return None
         if kind == _ARRAY:
-            for _ in range(length):
+            for _step in range(length):
                 self.array(depth + 1)
             return None
         if kind not in _SCALARS:
-            raise DamagedGguf(f"is damaged: it holds an array of the unknown kind {kind}")
+            raise DamagedGguf(_("is damaged: it holds an array of the unknown kind {kind}", kind=kind))
         code = _SCALARS[kind]
         start = self.at
         self.at += length * struct.calcsize("<" + code)
@@ -200,19 +217,25 @@ class _Cursor:
     def header(self) -> GgufHeader:
         version = self.count("I")
         if version not in (2, 3):
-            raise DamagedGguf(f"is GGUF version {version}, and only versions 2 and 3 (little-endian) are supported")
+            raise DamagedGguf(
+                _(
+                    "is GGUF version {version}, and only versions 2 and 3 (little-endian) are supported",
+                    version=version,
+                ),
+                whole=True,
+            )
         n_tensors, n_values = self.count(), self.count()
         metadata: dict[str, Value] = {}
         places: dict[str, int] = {}
-        for _ in range(n_values):
+        for _step in range(n_values):
             key, kind = self.string(), self.count("I")
             places[key] = self.at
             metadata[key] = self.value(kind)
         values_end = self.at
         tensors: dict[str, GgufTensor] = {}
-        for _ in range(n_tensors):
+        for _step in range(n_tensors):
             name = self.string()
-            shape = tuple(self.count() for _ in range(self.count("I")))
+            shape = tuple(self.count() for _step in range(self.count("I")))
             tensors[name] = GgufTensor(shape, self.count("I"), self.count())
         header = GgufHeader(version, metadata, tensors, 0, len(self.data), values_end, places)
         return replace(header, data_start=-(-self.at // header.alignment) * header.alignment)

@@ -109,8 +109,10 @@ def check_model(path: Path, *, context: int = 4096, memory: int | None = None, o
     try:
         header = read_header(path)
     except DamagedGguf as damage:
-        again = "Download it again. " if "cut short" in str(damage) or "damaged" in str(damage) else ""
-        raise ModelError(f"The file {path} {damage}. {again}{_REMEDY}") from damage
+        told = [_("The file {path} {damage}.", path=path, damage=damage)]
+        if not damage.whole:
+            told.append(_("Download it again."))
+        raise ModelError(" ".join([*told, _(_REMEDY)])) from damage
     except OSError as error:
         raise ModelError(
             _("Cannot read {path}: {error}. Make it readable.", path=path, error=error.strerror or error)
@@ -130,14 +132,20 @@ def check_model(path: Path, *, context: int = 4096, memory: int | None = None, o
         )
     kind = header.text("general.type") or "model"
     if kind != "model" or not header.text("general.architecture"):
-        raise ModelError(f"The file {path} is GGUF, but it holds {_article(kind)}, not a language model. {_REMEDY}")
+        raise ModelError(
+            _("The file {path} is GGUF, but it holds {what}, not a language model.", path=path, what=_article(kind))
+            + " "
+            + _(_REMEDY)
+        )
     if not on_gpu:
         _check_memory(path, header, context, memory)
     return header
 
 
 def _article(kind: str) -> str:
-    return "no architecture" if kind == "model" else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+    if kind == "model":
+        return _("no architecture")
+    return _("an {kind}", kind=kind) if kind[0] in "aeiou" else _("a {kind}", kind=kind)
 
 
 def contexts_that_fit(path: Path, header: GgufHeader, context: int, memory: int | None = None) -> int:
@@ -199,7 +207,9 @@ def check_adapter(path: Path, model: ModelInfo) -> tuple[str, int, int]:
         status = path.stat()
         header = read_header(path)
     except DamagedGguf as damage:
-        raise AdapterError(f"The adapter file {path} {damage}. {_REMEDY_ADAPTER}") from damage
+        raise AdapterError(
+            _("The adapter file {path} {damage}.", path=path, damage=damage) + " " + _(_REMEDY_ADAPTER)
+        ) from damage
     except OSError as error:
         raise AdapterError(
             _("Cannot read the adapter file {path}: {error}.", path=path, error=error.strerror or error)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import EngineError, UsageError
+from ..language import _
 from ..settings import OllamaSettings
 from ._line import LONGEST_ANSWER, Line, is_loopback
 from ._served import in_words
@@ -50,17 +51,25 @@ def publish(
     """
     if not _NAME.fullmatch(name) or len(name) > 200:
         raise UsageError(
-            f"{in_words(name)!r} cannot be a model's name in Ollama. Use letters, digits, hyphens and dots."
+            _(
+                "{name!r} cannot be a model's name in Ollama. Use letters, digits, hyphens and dots.",
+                name=in_words(name),
+            )
         )
     url = server_url(settings)
     if not is_loopback(url) and not elsewhere:
         raise UsageError(
-            f"Ollama at {url} is on another machine, and what the adapter learned from you would go there. "
-            "Add --elsewhere if that is what you want."
+            _(
+                "Ollama at {url} is on another machine, and what the adapter learned from you "
+                "would go there. Add --elsewhere if that is what you want.",
+                url=url,
+            )
         )
     whole = name if ":" in name else f"{name}:latest"
     if not force and whole in [model.name for model in list_models(settings)]:
-        raise UsageError(f"Ollama has a model {whole} already. Choose another name, or add --force to make it anew.")
+        raise UsageError(
+            _("Ollama has a model {name} already. Choose another name, or add --force to make it anew.", name=whole)
+        )
     with _errors(url, "", settings), _client(url, settings.timeout_s, Line(), _bound) as client:
         report(f"giving {base.name} to Ollama")
         files = {base.name: client.create_blob(base)}
@@ -73,7 +82,11 @@ def publish(
             report(in_words(last))
     if last != "success":
         raise EngineError(
-            f"Ollama at {url} did not finish ({in_words(last) or 'it said nothing'}). Its own log says more."
+            _(
+                "Ollama at {url} did not finish ({reason}). Its own log says more.",
+                url=url,
+                reason=in_words(last) or _("it said nothing"),
+            )
         )
 
 

@@ -13,6 +13,7 @@ import psutil
 
 from ..errors import DiskError, LearnError, StoreError, UsageError
 from ..idle import kept as runs_left
+from ..language import _
 from ..store import Store
 from ..store import forgetting as tables
 from ..store.database import now
@@ -117,13 +118,13 @@ class Forgetting:
         with self._store.database.erasing(), self._store.database.write() as db:
             if self._store.database.adrift:
                 raise DiskError(
-                    "Nothing can be taken off a disk that is full or fails. Free some space, and forget then."
+                    _("Nothing can be taken off a disk that is full or fails. Free some space, and forget then.")
                 )
             if self._store.runs.running() is not None:
-                raise LearnError("A learning run has just begun. Wait for it to end, and forget then.")
+                raise LearnError(_("A learning run has just begun. Wait for it to end, and forget then."))
             going = tables.find(db, request)
             if going.nothing:
-                raise UsageError("Nothing of that kind is there, so nothing was forgotten.")
+                raise UsageError(_("Nothing of that kind is there, so nothing was forgotten."))
             counts, texts = tables.counts(db, going), Texts.of(tables.texts(db, going), request.containing)
             hints = _hints(self._store, going)
             gone = lineage.stained(self._store.adapters.list(), going, hints)
@@ -166,7 +167,7 @@ class Forgetting:
         """Clean the disk after the newest receipt, again if it could not be done then. Returns that receipt."""
         receipts = self.receipts()
         if not receipts:
-            raise UsageError("Nothing was forgotten yet, so there is nothing to clean up.")
+            raise UsageError(_("Nothing was forgotten yet, so there is nothing to clean up."))
         left = [] if text else waiting.still_named(receipts[-1])
         report("deleting files")
         files = sorted({*files, *waiting.files(self._store, self._paths), *sweeping.left_behind(self._paths)})
@@ -216,8 +217,11 @@ class Forgetting:
         while self._store.runs.running() is not None:
             if time.monotonic() > end:
                 raise LearnError(
-                    f"Learning run {run.id} does not stop, and it may have learned from this. Nothing was forgotten: "
-                    "wait for it to end, and forget then."
+                    _(
+                        "Learning run {id} does not stop, and it may have learned from this. "
+                        "Nothing was forgotten: wait for it to end, and forget then.",
+                        id=run.id,
+                    )
                 )
             time.sleep(0.1)
         self._store.runs.bury()
@@ -225,9 +229,9 @@ class Forgetting:
 
 def _check(request: Request) -> None:
     if not (request.chats or request.messages or request.since or request.containing.strip()):
-        raise UsageError("Say what to forget: a chat's id, --message ID, --since WHEN, or --containing TEXT.")
+        raise UsageError(_("Say what to forget: a chat's id, --message ID, --since WHEN, or --containing TEXT."))
     if request.containing and not request.containing.strip():
-        raise UsageError("A blank stands in nearly everything. Give --containing a word, or leave it out.")
+        raise UsageError(_("A blank stands in nearly everything. Give --containing a word, or leave it out."))
 
 
 def _hints(store: Store, going: Going) -> list[str]:

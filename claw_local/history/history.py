@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..language import _
 from ..store import AdapterRecord, Chat, Store, StoredMessage
 from ..store.database import now
 from ..store.words import parse, pattern
@@ -114,7 +115,7 @@ class History:
     def rename(self, chat_id: int, title: str) -> Chat:
         title = " ".join(clean(title).split())
         if not title:
-            raise UsageError("A title needs at least one word.")
+            raise UsageError(_("A title needs at least one word."))
         return self._store.chats.update(chat_id, touch=False, title=title)
 
     def duplicate(self, chat_id: int) -> Chat:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import ClawError, HistoryError
+from ..language import _, ngettext
 from ..store import Store
 from ..store.records import GivenChat
 from .formats import chatgpt, claude, elia, llm, oterm, own
@@ -71,8 +72,12 @@ def import_file(
         understood = counts.chats or counts.already or counts.grown or skips.count(EMPTY)
         if skips.count(UNKNOWN) and not (understood or stopped):
             raise HistoryError(
-                f"There are no chats in {path} that can be read. These can: ChatGPT's and Claude's data exports, the "
-                "databases of oterm, elia and llm, and what `claw-local history export --format json` writes."
+                _(
+                    "There are no chats in {path} that can be read. These can: ChatGPT's and "
+                    "Claude's data exports, the databases of oterm, elia and llm, and what "
+                    "`claw-local history export --format json` writes.",
+                    path=path,
+                )
             )
     return ImportReport(
         chats=counts.chats,
@@ -122,8 +127,10 @@ def _write(store: Store, batch: list[GivenChat], learn: bool, skips: Skips, coun
 def _what_is_there(counts: _Counts) -> str:
     if not (counts.chats or counts.grown):
         return ""
-    return (
-        f" The {counts.chats + counts.grown} chats before that are imported and whole; to import again doubles nothing."
+    return " " + ngettext(
+        "The {number} chat before that is imported and whole; to import again doubles nothing.",
+        "The {number} chats before that are imported and whole; to import again doubles nothing.",
+        counts.chats + counts.grown,
     )
 
 
@@ -132,16 +139,16 @@ def _open(path: Path, skips: Skips, store_name: str, cancel: threading.Event | N
     try:
         is_database = path.is_file() and path.open("rb").read(len(MAGIC)) == MAGIC
         if not path.exists():
-            raise HistoryError(f"There is no file {path}.")
+            raise HistoryError(_("There is no file {path}.", path=path))
         if not (path.is_file() or path.is_dir()):
-            raise HistoryError(f"{path} is neither a file nor a folder.")
+            raise HistoryError(_("{path} is neither a file nor a folder.", path=path))
         if is_database:
             with reading(path) as connection:
                 yield _Database(path, connection, skips)
             return
         export = JsonExport(path, cancel)
     except OSError as error:
-        raise HistoryError(f"{path} cannot be read ({error.strerror or error}).") from error
+        raise HistoryError(_("{path} cannot be read ({error}).", path=path, error=error.strerror or error)) from error
     try:
         yield _Json(export, skips, store_name)
     finally:
@@ -195,11 +202,14 @@ class _Database:
         known = [kind for kind in _DATABASES if kind.is_mine(self._tables)]
         if not known:
             hint = (
-                " It is a store of claw-local: `claw-local history export --all --format json` there, and import that."
+                _(
+                    "It is a store of claw-local: `claw-local history export --all --format "
+                    "json` there, and import that."
+                )
                 if {"migrations", "chats", "messages"} <= set(self._tables)
-                else " Those of oterm, elia and llm can be imported."
+                else _("Those of oterm, elia and llm can be imported.")
             )
-            raise HistoryError(f"{path} is a database without chats that are known.{hint}")
+            raise HistoryError(_("{path} is a database without chats that are known.", path=path) + " " + hint)
         self._kind = known[0]
         self.source = self._kind.ORIGIN
         names = (n for n in ("chat", "threads", "conversations", "logs", "log") if n in self._tables)
@@ -217,5 +227,9 @@ class _Database:
                 yield chat
         except LookupError as error:  # A column that every version has had is not there.
             raise HistoryError(
-                f"{self._path} is a damaged database (no {error}). Use a copy of it that is whole."
+                _(
+                    "{path} is a damaged database (no {error}). Use a copy of it that is whole.",
+                    path=self._path,
+                    error=error,
+                )
             ) from error

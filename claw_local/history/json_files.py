@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ..errors import HistoryError
+from ..language import N_, _
 
 LONGEST_CHAT = 64 << 20
 """Bytes of JSON; no chat is that long, and what is would fill the memory."""
@@ -27,7 +28,7 @@ WORST_RATIO = 200
 
 _CONVERSATIONS = re.compile(r"conversations(?:-\d+)?\.json", re.IGNORECASE)
 _TOP_KEYS = {"chats": "chats.item", "conversations": "conversations.item", "mapping": "", "chat_messages": ""}
-_AGAIN = "Download or export it again"
+_AGAIN = N_("Download or export it again")
 
 
 class Part(NamedTuple):
@@ -84,9 +85,13 @@ class JsonExport:
                 self.stopped = True
                 return
             except ijson.JSONError as error:
-                raise HistoryError(f"{part.name} is damaged: it is no valid JSON. {_AGAIN}.") from error
+                raise HistoryError(
+                    _("{name} is damaged: it is no valid JSON. {again}.", name=part.name, again=_(_AGAIN))
+                ) from error
             except _damage(ValueError) as error:
-                raise HistoryError(f"{part.name} is damaged ({error}). {_AGAIN}.") from error
+                raise HistoryError(
+                    _("{name} is damaged ({error}). {again}.", name=part.name, error=error, again=_(_AGAIN))
+                ) from error
             self._before += part.size
             self._reader = None
 
@@ -99,11 +104,16 @@ class JsonExport:
         else:
             parts = [Part(self._path.name, self._path.stat().st_size, self._path)]
             if parts[0].path.open("rb").read(4) == b"PK\x03\x04":
-                raise HistoryError(f"{self._path} is a zip archive that is cut short. {_AGAIN}.")
+                raise HistoryError(
+                    _("{path} is a zip archive that is cut short. {again}.", path=self._path, again=_(_AGAIN))
+                )
         if not parts:
             raise HistoryError(
-                f"There is no conversations.json in {self._path}. Give the zip file that ChatGPT or Claude sent you, "
-                "or the conversations.json in it."
+                _(
+                    "There is no conversations.json in {path}. Give the zip file that ChatGPT "
+                    "or Claude sent you, or the conversations.json in it.",
+                    path=self._path,
+                )
             )
         for part in parts:
             if part.archive is None:
@@ -114,22 +124,32 @@ class JsonExport:
         try:
             self._archive = zipfile.ZipFile(self._path)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
-            raise HistoryError(f"{self._path} is a damaged zip archive ({error}). {_AGAIN}.") from error
+            raise HistoryError(
+                _("{path} is a damaged zip archive ({error}). {again}.", path=self._path, error=error, again=_(_AGAIN))
+            ) from error
         parts = []
         for entry in sorted(self._archive.infolist(), key=lambda entry: entry.filename):
-            folder, _, name = entry.filename.rpartition("/")
+            folder, _slash, name = entry.filename.rpartition("/")
             if not _CONVERSATIONS.fullmatch(name) or "__MACOSX" in folder:
                 continue
             if entry.flag_bits & 1:
-                raise HistoryError(f"{self._path} is locked with a password. Unpack it, and give the folder.")
+                raise HistoryError(
+                    _("{path} is locked with a password. Unpack it, and give the folder.", path=self._path)
+                )
             if entry.file_size > WORST_RATIO * max(entry.compress_size, 1 << 16):
                 raise HistoryError(
-                    f"{entry.filename} in {self._path} would unpack to {entry.file_size >> 20:,} MB from "
-                    f"{entry.compress_size >> 10:,} KB: that is no export of chats. Nothing was read."
+                    _(
+                        "{filename} in {path} would unpack to {file_size:,} MB from "
+                        "{compress_size:,} KB: that is no export of chats. Nothing was read.",
+                        filename=entry.filename,
+                        path=self._path,
+                        file_size=entry.file_size >> 20,
+                        compress_size=entry.compress_size >> 10,
+                    )
                 )
             parts.append(Part(entry.filename, entry.file_size, self._path, self._archive))
         if sum(part.size for part in parts) > MOST_UNPACKED:
-            raise HistoryError(f"{self._path} would unpack to more than 64 GB. Nothing was read.")
+            raise HistoryError(_("{path} would unpack to more than 64 GB. Nothing was read.", path=self._path))
         return parts
 
     def _prefix(self, part: Part) -> str:
@@ -144,17 +164,25 @@ class JsonExport:
                     if event == "map_key" and not prefix and value in _TOP_KEYS:
                         return _TOP_KEYS[value]
                     if prefix == "version" and isinstance(value, int) and value > 1:
-                        raise HistoryError(f"{part.name} was written by a newer claw-local. Update claw-local.")
+                        raise HistoryError(
+                            _("{name} was written by a newer claw-local. Update claw-local.", name=part.name)
+                        )
         except ijson.JSONError as error:
             raise HistoryError(
-                f"{part.name} is no file of chats: neither JSON, a zip archive nor an SQLite database. {_KNOWN}"
+                _(
+                    "{name} is no file of chats: neither JSON, a zip archive nor an SQLite database. {known}",
+                    name=part.name,
+                    known=_(_KNOWN),
+                )
             ) from error
         except _damage(NotImplementedError) as error:
-            raise HistoryError(f"{part.name} is damaged ({error}). {_AGAIN}.") from error
-        raise HistoryError(f"There are no chats in {part.name}. {_KNOWN}")
+            raise HistoryError(
+                _("{name} is damaged ({error}). {again}.", name=part.name, error=error, again=_(_AGAIN))
+            ) from error
+        raise HistoryError(_("There are no chats in {name}. {known}", name=part.name, known=_(_KNOWN)))
 
 
-_KNOWN = (
+_KNOWN = N_(
     "These can be imported: ChatGPT's and Claude's data exports, the databases of oterm, elia and llm, and what "
     "`claw-local history export --format json` writes."
 )
@@ -173,7 +201,7 @@ def _damage(*others: type[Exception]) -> tuple[type[Exception], ...]:
 def _look(part: Part) -> None:
     """Refuse at once what is cut short, before anything is written."""
     if not part.size:
-        raise HistoryError(f"{part.path} is empty. {_AGAIN}.")
+        raise HistoryError(_("{path} is empty. {again}.", path=part.path, again=_(_AGAIN)))
     with part.open() as file:
         begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
         start = begin[:1]
@@ -184,10 +212,20 @@ def _look(part: Part) -> None:
     words = start == b"[" and begin[1:].lstrip()[:1] not in (b"{", b"[", b"]", b"")
     if start not in (b"[", b"{") or (words and not ended):
         raise HistoryError(
-            f"{part.path} is no file of chats: neither JSON, a zip archive nor an SQLite database. {_KNOWN}"
+            _(
+                "{path} is no file of chats: neither JSON, a zip archive nor an SQLite database. {known}",
+                path=part.path,
+                known=_(_KNOWN),
+            )
         )
     if not ended:
-        raise HistoryError(f"{part.path} is cut short: its end is missing. {_AGAIN}. Nothing was imported.")
+        raise HistoryError(
+            _(
+                "{path} is cut short: its end is missing. {again}. Nothing was imported.",
+                path=part.path,
+                again=_(_AGAIN),
+            )
+        )
 
 
 class _Stopped(Exception):
@@ -215,12 +253,20 @@ class _Counted:
         self.since += len(data)
         if self.since > LONGEST_CHAT:
             raise HistoryError(
-                f"One entry of {self._name} is longer than {LONGEST_CHAT >> 20} MB: that is no chat. What came before "
-                "it is imported."
+                _(
+                    "One entry of {name} is longer than {most} MB: that is no chat. What came before it is imported.",
+                    name=self._name,
+                    most=LONGEST_CHAT >> 20,
+                )
             )
         if self._depth.passes(DEEPEST, data):
             raise HistoryError(
-                f"{self._name} holds lists more than {DEEPEST} deep inside each other: no chat does. {_AGAIN}."
+                _(
+                    "{name} holds lists more than {deepest} deep inside each other: no chat does. {again}.",
+                    name=self._name,
+                    deepest=DEEPEST,
+                    again=_(_AGAIN),
+                )
             )
         return data
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..language import N_, _, ngettext
+
 
 class Progress(NamedTuple):
     """How far an import is: `fraction` of the file, from 0 to 1; chats and messages that were new so far."""
@@ -42,21 +44,20 @@ class ImportReport:
 
 
 class Reason(NamedTuple):
-    """One kind of thing that is left out: what one and several of it are called, and why."""
+    """One kind of thing that is left out, by its name here, and why."""
 
-    one: str
-    many: str
+    kind: str
     why: str
 
 
-HIDDEN = Reason("hidden message", "hidden messages", "not shown by the program they come from either")
-TOOLS = Reason("tool message", "tool messages", "only what you and the assistant said is kept")
-THOUGHTS = Reason("thought", "thoughts", "only what you and the assistant said is kept")
-MEDIA = Reason("picture, sound or file", "pictures, sounds and files", "only text is kept; their places are marked")
-EMPTY = Reason("empty chat", "empty chats", "nothing was said in them")
-UNKNOWN = Reason("entry", "entries", "no chats of a kind that is known")
-DELETED = Reason("deleted chat", "deleted chats", "deleted here, and not brought back")
-BROKEN = Reason("message", "messages", "not whole")
+HIDDEN = Reason("hidden", N_("not shown by the program they come from either"))
+TOOLS = Reason("tools", N_("only what you and the assistant said is kept"))
+THOUGHTS = Reason("thoughts", N_("only what you and the assistant said is kept"))
+MEDIA = Reason("media", N_("only text is kept; their places are marked"))
+EMPTY = Reason("empty", N_("nothing was said in them"))
+UNKNOWN = Reason("unknown", N_("no chats of a kind that is known"))
+DELETED = Reason("deleted", N_("deleted here, and not brought back"))
+BROKEN = Reason("broken", N_("not whole"))
 
 
 class Skips:
@@ -73,7 +74,18 @@ class Skips:
         return self._counts.get(reason, 0)
 
     def report(self) -> tuple[Skipped, ...]:
-        return tuple(
-            Skipped(f"{count} {reason.one if count == 1 else reason.many}", reason.why)
-            for reason, count in self._counts.items()
-        )
+        return tuple(Skipped(_in_words(reason.kind, count), _(reason.why)) for reason, count in self._counts.items())
+
+
+def _in_words(kind: str, count: int) -> str:
+    words = {
+        "hidden": ngettext("{count} hidden message", "{count} hidden messages", count, count=count),
+        "tools": ngettext("{count} tool message", "{count} tool messages", count, count=count),
+        "thoughts": ngettext("{count} thought", "{count} thoughts", count, count=count),
+        "media": ngettext("{count} picture, sound or file", "{count} pictures, sounds and files", count, count=count),
+        "empty": ngettext("{count} empty chat", "{count} empty chats", count, count=count),
+        "unknown": ngettext("{count} entry", "{count} entries", count, count=count),
+        "deleted": ngettext("{count} deleted chat", "{count} deleted chats", count, count=count),
+        "broken": ngettext("{count} message", "{count} messages", count, count=count),
+    }
+    return words[kind]

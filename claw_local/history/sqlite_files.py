@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ..errors import HistoryError
+from ..language import _
 
 MAGIC = b"SQLite format 3\0"
 PATIENCE_S = 10.0
@@ -40,9 +41,11 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         except sqlite3.Error as error:
             raise HistoryError(_in_words(path, error)) from error
         except UnicodeDecodeError as error:  # A name in it, or SQLite's own words about it, is no text.
-            raise HistoryError(_damaged(path, "it holds bytes that are no text")) from error
+            raise HistoryError(_damaged(path, _("it holds bytes that are no text"))) from error
         except OSError as error:
-            raise HistoryError(f"{path} cannot be read ({error.strerror or error}).") from error
+            raise HistoryError(
+                _("{path} cannot be read ({error}).", path=path, error=error.strerror or error)
+            ) from error
         finally:
             if connection is not None:
                 connection.close()
@@ -72,7 +75,7 @@ def _needs_copy(path: Path) -> bool:
 
 def _copy(path: Path, folder: Path) -> Path:
     target = folder / "copy.db"
-    for _ in range(_TRIES):
+    for _try in range(_TRIES):
         before = _state(path)
         shutil.copyfile(path, target)
         for ending in _BESIDE:
@@ -82,7 +85,9 @@ def _copy(path: Path, folder: Path) -> Path:
             return target
         for ending in _BESIDE:
             _beside(target, ending).unlink(missing_ok=True)
-    raise HistoryError(f"{path} is being written to all the time. Close the program it belongs to, and try again.")
+    raise HistoryError(
+        _("{path} is being written to all the time. Close the program it belongs to, and try again.", path=path)
+    )
 
 
 def _state(path: Path) -> list[tuple[int, int]]:
@@ -97,9 +102,9 @@ def _beside(path: Path, ending: str) -> Path:
 def _in_words(path: Path, error: sqlite3.Error) -> str:
     text = str(error)
     if "locked" in text or "busy" in text:
-        return f"{path} is locked by the program it belongs to. Close it, and try again."
+        return _("{path} is locked by the program it belongs to. Close it, and try again.", path=path)
     return _damaged(path, text)
 
 
 def _damaged(path: Path, what: str) -> str:
-    return f"{path} is a damaged database ({what}). Use a copy of it that is whole."
+    return _("{path} is a damaged database ({what}). Use a copy of it that is whole.", path=path, what=what)

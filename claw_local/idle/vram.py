@@ -16,6 +16,7 @@ from ..adapters.gguf import MODULES
 from ..engine.gguf_file import GgufHeader
 from ..engine.models import kv_bytes
 from ..errors import ClawError
+from ..language import N_, _
 from ..settings import ModelSettings, Settings
 from .probes import gpu
 from .share import ECONOMIES, MOST_ECONOMY, SHARE
@@ -27,7 +28,7 @@ ENGINE_BYTES = 400 << 20
 MATRIX_BYTES = 2
 """Bytes of a weight in the blocks' matrices: bfloat16. All others are float32."""
 NF4_BYTES = 0.57
-NOTHING = "nothing"
+NOTHING = N_("nothing")
 TOKENS, LESS_TOKENS = 512, 128
 ROWS, LESS_ROWS = 256, 64
 
@@ -72,7 +73,7 @@ class TrainingSizes:
         width, vocabulary = header.tensors["token_embd.weight"].shape
         return cls(linear, stored, other, lora, len(blocks), width, inner, vocabulary)
 
-    def bytes_at(self, level: int, *_: object) -> int:
+    def bytes_at(self, level: int, *_more: object) -> int:
         """Estimate of the most memory that training needs on a GPU at a level of `ECONOMIES`, in bytes."""
         if level >= MOST_ECONOMY:
             matrices = NF4_BYTES * self.linear
@@ -148,10 +149,10 @@ def trains_on(settings: Settings, header: GgufHeader | None) -> str:
     """What a run that starts now would compute on, and why, in words; they begin with `NOTHING` where it would fail."""
     device = settings.learning.device
     if device == "cpu":
-        return "the processor (learning.device is cpu)"
-    instead = "the processor" if device == "auto" else f"{NOTHING} (learning.device is {device})"
+        return _("the processor (learning.device is cpu)")
+    instead = _("the processor") if device == "auto" else _("nothing (learning.device is {device})", device=device)
     if not torch_has_cuda():
-        why = "torch was built without CUDA" if _torch() is not None else "torch is not installed"
+        why = _("torch was built without CUDA") if _torch() is not None else _("torch is not installed")
         return f"{instead}: {why}"
     try:
         cards = gpu.cards()
@@ -159,8 +160,15 @@ def trains_on(settings: Settings, header: GgufHeader | None) -> str:
         return f"{instead}: {error}"
     card = card_of(device, cards)
     if card is None:
-        return f"{instead}: there is no {'such ' if cards else ''}NVIDIA GPU"
-    found = f"{card.name} (cuda:{card.number}, {_gib(card.free)} of {_gib(card.total)} free)"
+        why = _("there is no such NVIDIA GPU") if cards else _("there is no NVIDIA GPU")
+        return f"{instead}: {why}"
+    found = _(
+        "{name} (cuda:{number}, {free} of {total} free)",
+        name=card.name,
+        number=card.number,
+        free=_gib(card.free),
+        total=_gib(card.total),
+    )
     if header is None or device != "auto":
         return found
     try:
@@ -168,7 +176,11 @@ def trains_on(settings: Settings, header: GgufHeader | None) -> str:
     except KeyError:
         return found
     if need > SHARE * card.free:
-        return f"the processor: {found} has too little memory free for the {_gib(need)} that learning needs at least"
+        return _(
+            "the processor: {found} has too little memory free for the {need} that learning needs at least",
+            found=found,
+            need=_gib(need),
+        )
     return found
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from ..errors import UsageError
+from ..language import _
 
 Split = Literal["train", "dev", "test"]
 Score = Literal[-1, 0, 1]
@@ -99,12 +100,18 @@ def read(path: Path, split: Split | None = None) -> list[Example]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"Cannot read {path}: {reason}. Name a file of JSON lines.") from error
+        reason = error.strerror if isinstance(error, OSError) else _("it is not UTF-8 text")
+        raise UsageError(
+            _("Cannot read {path}: {reason}. Name a file of JSON lines.", path=path, reason=reason)
+        ) from error
     found = [example for example in parse(text, path.name) if split in (None, example.split)]
     if not found:
-        wanted = f"no example of the split {split}" if split else "no example"
-        raise UsageError(f"There is {wanted} in {path}. Each line is a JSON object with reply, next and score.")
+        missing = (
+            _("There is no example of the split {split} in {path}.", split=split, path=path)
+            if split
+            else _("There is no example in {path}.", path=path)
+        )
+        raise UsageError(missing + " " + _("Each line is a JSON object with reply, next and score."))
     return found
 
 
@@ -115,7 +122,7 @@ def parse(text: str, source: str) -> list[Example]:
         UsageError: a line is not an example; the message names `source` and the line.
     """
     return [
-        _example(line, f"{source}, line {number}")
+        _example(line, _("{source}, line {number}", source=source, number=number))
         for number, line in enumerate(text.split("\n"), start=1)
         if line.strip()
     ]
@@ -125,19 +132,29 @@ def _example(line: str, where: str) -> Example:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where} is not JSON: {error}. Mend or remove that line.") from error
+        raise UsageError(
+            _("{where} is not JSON: {error}. Mend or remove that line.", where=where, error=error)
+        ) from error
     if not isinstance(row, dict):
-        raise UsageError(f"{where} is not a JSON object. Mend or remove that line.")
+        raise UsageError(_("{where} is not a JSON object. Mend or remove that line.", where=where))
     for name, other in _ALSO_CALLED.items():
         row.setdefault(name, row.get(other))
     missing = [name for name in ("reply", "next") if not isinstance(row.get(name), str)]
     if missing:
-        raise UsageError(f"{where} has no text under {' and '.join(missing)}. Mend or remove that line.")
+        raise UsageError(
+            _(
+                "{where} has no text under {names}. Mend or remove that line.",
+                where=where,
+                names=_(" and ").join(missing),
+            )
+        )
     if row.get("score") not in (-1, 0, 1) or isinstance(row.get("score"), bool):
-        raise UsageError(f"{where}: the score has to be -1, 0 or 1. Mend or remove that line.")
+        raise UsageError(_("{where}: the score has to be -1, 0 or 1. Mend or remove that line.", where=where))
     role = row["next_role"] or "user"
     if role not in get_args(NextRole):
-        raise UsageError(f"{where}: next_role is user or tool, not {role!r}. Mend or remove that line.")
+        raise UsageError(
+            _("{where}: next_role is user or tool, not {role!r}. Mend or remove that line.", where=where, role=role)
+        )
     return Example(
         id=_text(row, "id") or where,
         lang=_text(row, "lang") or "unknown",

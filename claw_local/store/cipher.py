@@ -7,8 +7,11 @@ import threading
 from typing import Any
 
 from ..errors import StoreError
+from ..language import N_, _
 
-MISSING = 'An encrypted store needs a package that is not installed. Install it: pip install "claw-local[encrypted]"'
+MISSING = N_(
+    'An encrypted store needs a package that is not installed. Install it: pip install "claw-local[encrypted]"'
+)
 _ERRORS = (
     "InterfaceError",
     "DatabaseError",
@@ -31,7 +34,7 @@ def package() -> Any:
     try:
         from sqlcipher3 import dbapi2
     except ImportError as error:
-        raise StoreError(MISSING) from error
+        raise StoreError(_(MISSING)) from error
     with _guard:
         _join_errors(dbapi2)
     return dbapi2

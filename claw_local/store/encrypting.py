@@ -15,6 +15,7 @@ from pathlib import Path
 
 from .. import leftovers
 from ..errors import StoreError
+from ..language import N_, _
 from ..leftovers import aside
 from ..paths import Paths
 from . import cipher, opening, unlocking
@@ -22,7 +23,7 @@ from .failing import in_words
 from .unlocking import Encryption, Key
 
 BUSY_S = 3.0
-UNNOTED = (
+UNNOTED = N_(
     "{path} is damaged, or it is encrypted and the note of it is gone. If it is, `claw-local encrypt on` makes the "
     "note anew from the passphrase; `claw-local doctor` says more."
 )
@@ -59,14 +60,18 @@ def encrypt(paths: Paths, new: Callable[[], tuple[Encryption, Key]], report: Rep
             return Done(False, *_copies(paths, noted or _adopted(path, head), report))
         if noted is not None and any(not plain for _, plain in copies(paths)):
             raise StoreError(
-                "Making the store plain was begun and not finished. Run `claw-local encrypt off` first; nothing was "
-                "changed."
+                _(
+                    "Making the store plain was begun and not finished. Run `claw-local encrypt "
+                    "off` first; nothing was changed."
+                )
             )
         encryption, key = new()
         if not leftovers.remove(paths.caches):  # What was said stands in them, as tokens.
-            raise StoreError(f"{paths.caches} cannot be deleted. Delete it, and try again; nothing was changed.")
+            raise StoreError(
+                _("{caches} cannot be deleted. Delete it, and try again; nothing was changed.", caches=paths.caches)
+            )
         if head:
-            report("encrypting the database")
+            report(_("encrypting the database"))
             _turn(path, None, key, before=lambda: encryption.write(paths.encryption))
         else:
             encryption.write(paths.encryption)  # There is none yet: it will be made so.
@@ -81,7 +86,7 @@ def make_plain(paths: Paths, report: Report = lambda words: None) -> Done:
     with _in_words(path):
         encryption = unlocking.read(path)
         if encryption is None and is_unnoted(path):
-            raise StoreError(UNNOTED.format(path=path))
+            raise StoreError(_(UNNOTED, path=path))
         if encryption is None:
             return Done(False, 0, ())
         cipher.package()
@@ -89,7 +94,7 @@ def make_plain(paths: Paths, report: Report = lambda words: None) -> Done:
         head = opening.begins(path)
         encrypted = head != opening.MAGIC
         if head and encrypted:
-            report("making the database plain")
+            report(_("making the database plain"))
             _turn(path, key, None)
         done = Done(encrypted, *_rewrite_copies(paths, key, None, report))
         paths.encryption.unlink()
@@ -133,7 +138,7 @@ def _rewrite_copies(paths: Paths, old: Key | None, new: Key | None, report: Repo
     for file, plain in list(copies(paths)):
         if plain != (old is None):
             continue
-        report(f"rewriting the copy {file.name}")
+        report(_("rewriting the copy {name}", name=file.name))
         try:
             rewrite(file, old, new)
             count += 1
@@ -153,7 +158,11 @@ def _adopted(path: Path, head: bytes) -> Encryption:
             unlocking.know(key)
             return encryption
     raise StoreError(
-        f"{path} is damaged, or encrypted with another passphrase. Nothing was changed; `claw-local doctor` says more."
+        _(
+            "{path} is damaged, or encrypted with another passphrase. Nothing was changed; "
+            "`claw-local doctor` says more.",
+            path=path,
+        )
     )
 
 
@@ -195,8 +204,11 @@ def _alone(path: Path, key: Key | None) -> sqlite3.Connection:
         connection.close()
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise StoreError(
-                f"{path} is open in another program: a chat, the server or a learning run. Close it, and try again; "
-                "nothing was changed."
+                _(
+                    "{path} is open in another program: a chat, the server or a learning run. "
+                    "Close it, and try again; nothing was changed.",
+                    path=path,
+                )
             ) from error
         raise
     return connection
@@ -225,8 +237,12 @@ def _check(path: Path, source: sqlite3.Connection, made: Path, new: Key | None) 
         faults = [str(row[0]) for row in copy.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
         if faults or _counts(copy) != _counts(source):
             raise StoreError(
-                f"{path} cannot be written anew whole ({faults[0] if faults else 'rows are missing'}). Nothing was "
-                "changed; `claw-local doctor` checks it."
+                _(
+                    "{path} cannot be written anew whole ({fault}). Nothing was changed; "
+                    "`claw-local doctor` checks it.",
+                    path=path,
+                    fault=faults[0] if faults else _("rows are missing"),
+                )
             )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from sqlite_utils import Database as SqliteDatabase
 
 from ..errors import NotFoundError
+from ..language import _
 from . import search
 from .exchanges import Cut, Node, cut
 from .many import change_of, delete_of, first_column, rows_of
@@ -199,8 +200,12 @@ def _chosen(db: SqliteDatabase, request: Request, going: Going) -> None:
         for identity in identities:
             if identity not in known:
                 raise NotFoundError(
-                    f"There is no {kind} {identity}. `claw-local history list` shows the chats there are, and "
-                    "`claw-local history show CHAT` the messages of one."
+                    _("There is no chat {id}. `claw-local history list` shows the chats there are.", id=identity)
+                    if kind == "chat"
+                    else _(
+                        "There is no message {id}. `claw-local history show CHAT` shows the messages of a chat.",
+                        id=identity,
+                    )
                 )
     going.chats.update(request.chats)
     going.messages.update(request.messages)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NotFoundError
+from ..language import _
 from .database import Database, now
 from .records import ToolCall, ToolDecision, ToolState
 
@@ -60,7 +61,9 @@ class ToolCalls:
         with self._database.read() as db:
             for row in db.table("tool_calls").rows_where("id = ?", [call_id]):
                 return _call(row)
-        raise NotFoundError(f"There is no tool call {call_id}. `claw-local tools log` shows those there are.")
+        raise NotFoundError(
+            _("There is no tool call {call_id}. `claw-local tools log` shows those there are.", call_id=call_id)
+        )
 
     def list(self, *, chat_id: int | None = None, limit: int = 100) -> list[ToolCall]:
         """Newest first; those of deleted chats are left out."""

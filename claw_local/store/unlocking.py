@@ -20,6 +20,7 @@ from typing import Literal
 
 from ..errors import StoreError, UsageError
 from ..files import write_whole
+from ..language import _
 from ..prompting import asked
 
 VARIABLE = "CLAW_LOCAL_STORE_PASSPHRASE"
@@ -97,8 +98,12 @@ def read(database: Path) -> Encryption | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
-            f"{file}, which says how the database is encrypted, cannot be read. Put it back from a backup, "
-            "or move it away: `claw-local encrypt on` makes it anew from the passphrase."
+            _(
+                "{file}, which says how the database is encrypted, cannot be read. Put it back "
+                "from a backup, or move it away: `claw-local encrypt on` makes it anew from the "
+                "passphrase.",
+                file=file,
+            )
         ) from error
     return Encryption(noted["key"], salt, check)
 
@@ -110,7 +115,9 @@ def made(text: str, source: Source, salt: bytes = b"") -> tuple[Encryption, Key]
         UsageError: the passphrase is too short.
     """
     if len(text) < SHORTEST:
-        raise UsageError(f"The passphrase has fewer than {SHORTEST} characters. Give one of several words.")
+        raise UsageError(
+            _("The passphrase has fewer than {shortest} characters. Give one of several words.", shortest=SHORTEST)
+        )
     key = _key(text, salt or secrets.token_bytes(16))
     return Encryption(source, key.salt, _check(key)), key
 
@@ -175,19 +182,36 @@ def _found(database: Path, encryption: Encryption) -> Key:
         tried = "variable" if text == os.environ.get(VARIABLE) else "person"
     if tried == "variable":
         raise StoreError(
-            f"What the variable {VARIABLE} holds does not open {database}: it is another passphrase. Nothing was "
-            "changed."
+            _(
+                "What the variable {variable} holds does not open {database}: it is another "
+                "passphrase. Nothing was changed.",
+                variable=VARIABLE,
+                database=database,
+            )
         )
     if tried:
-        raise StoreError(f"The passphrase is wrong: it does not open {database}. Nothing was changed; try again.")
+        raise StoreError(
+            _(
+                "The passphrase is wrong: it does not open {database}. Nothing was changed; try again.",
+                database=database,
+            )
+        )
     if encryption.source == "keyring":
         raise StoreError(
-            f"{database} is encrypted, and the keyring does not give its key. Unlock the keyring, or put the key into "
-            f"the variable {VARIABLE}."
+            _(
+                "{database} is encrypted, and the keyring does not give its key. Unlock the "
+                "keyring, or put the key into the variable {variable}.",
+                database=database,
+                variable=VARIABLE,
+            )
         )
     raise StoreError(
-        f"{database} is encrypted. Start in a terminal, where its passphrase is asked for, or put it into the variable "
-        f"{VARIABLE}."
+        _(
+            "{database} is encrypted. Start in a terminal, where its passphrase is asked for, "
+            "or put it into the variable {variable}.",
+            database=database,
+            variable=VARIABLE,
+        )
     )
 
 
@@ -199,12 +223,12 @@ def offered(question: str, *, keyring: bool = True) -> Iterator[tuple[Source, st
         yield "passphrase", given
     if keyring and (kept := of_keyring()):
         yield "keyring", kept
-    for _ in range(0 if given else TRIES):
+    for _try in range(0 if given else TRIES):
         said = asked(question)
         if not said:
             return
         yield "passphrase", said
-        question = "That is not it. Once more: "
+        question = _("That is not it. Once more: ")
 
 
 def of_keyring() -> str:
@@ -232,13 +256,18 @@ def into_keyring() -> str:
         keyring.set_password(SERVICE, NAME, new)
     except ImportError as error:
         raise StoreError(
-            'The keyring needs a package that is not installed. Install it: pip install "claw-local[encrypted]"'
+            _('The keyring needs a package that is not installed. Install it: pip install "claw-local[encrypted]"')
         ) from error
     except Exception as error:  # Each backend fails in its own way.
         raise StoreError(
-            f"The system's keyring does not keep a key ({type(error).__name__}). Unlock it, or encrypt with a "
-            "passphrase instead: leave --keyring out."
+            _(
+                "The system's keyring does not keep a key ({name}). Unlock it, or encrypt with "
+                "a passphrase instead: leave --keyring out.",
+                name=type(error).__name__,
+            )
         ) from error
     if of_keyring() != new:
-        raise StoreError("The system's keyring did not keep the key. Encrypt with a passphrase: leave --keyring out.")
+        raise StoreError(
+            _("The system's keyring did not keep the key. Encrypt with a passphrase: leave --keyring out.")
+        )
     return new

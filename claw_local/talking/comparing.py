@@ -72,7 +72,12 @@ class Comparing(Asking, Branches):
         """
         question = self.store.messages.get(question_id)
         if question.role != "user":
-            raise UsageError(f"Message {question_id} is not one of yours: only a question can be asked again.")
+            raise UsageError(
+                _(
+                    "Message {question_id} is not one of yours: only a question can be asked again.",
+                    question_id=question_id,
+                )
+            )
         pair = self._pair_of(first, second, model, sampling, memory)
         record = self.chat(question.chat_id)
         teaching = self._teaching_again(record, question_id)

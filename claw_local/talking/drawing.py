@@ -42,7 +42,9 @@ def checked(changes: Mapping[str, Any]) -> dict[str, Any]:
         found.update({name: getattr(SamplingSettings(**plain), name) for name in plain})
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"The sampling setting {first['loc'][0]} is not valid: {said(first)}.") from error
+        raise UsageError(
+            _("The sampling setting {name} is not valid: {reason}.", name=first["loc"][0], reason=said(first))
+        ) from error
     if "seed" in found:
         seed = found["seed"]
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= LARGEST_SEED:

@@ -11,9 +11,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import SettingsError
+from ..language import _
 from ..settings import has_login
 
 FILE = "mcp.json"
+FORM = '{"mcpServers": {"NAME": {"command": "…"}}}'
 LARGEST = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}\Z")
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -61,24 +63,33 @@ def read_servers(config: Path) -> dict[str, McpServer]:
         if not file.exists():
             return {}
         if file.stat().st_size > LARGEST:
-            raise SettingsError(f"{file} is too large to be a list of servers. Mend it, or rename it.")
+            raise SettingsError(_("{file} is too large to be a list of servers. Mend it, or rename it.", file=file))
         said = json.loads(file.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(f"{file} cannot be read as JSON ({error}). Mend it, or rename it.") from error
+        raise SettingsError(
+            _("{file} cannot be read as JSON ({error}). Mend it, or rename it.", file=file, error=error)
+        ) from error
     listed = said.get("mcpServers") if isinstance(said, dict) else None
     if not isinstance(listed, dict):
-        raise SettingsError(f'{file} has to look like {{"mcpServers": {{"NAME": {{"command": "…"}}}}}}. Mend it.')
+        raise SettingsError(_("{file} has to look like {form}. Mend it.", file=file, form=FORM))
     servers = {}
     for name, about in listed.items():
         if not _NAME.match(name):
-            raise SettingsError(f"In {file}, {name!r} is no name: letters, digits, - and _, at most 32 of them.")
+            raise SettingsError(
+                _("In {file}, {name!r} is no name: letters, digits, - and _, at most 32 of them.", file=file, name=name)
+            )
         try:
             server = McpServer.model_validate(about)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, (name, *first["loc"])))
             raise SettingsError(
-                f"In {file}, {where}: {first['msg'].removeprefix('Value error, ')}. Mend it."
+                _(
+                    "In {file}, {where}: {reason}. Mend it.",
+                    file=file,
+                    where=where,
+                    reason=first["msg"].removeprefix("Value error, "),
+                )
             ) from error
         if not server.disabled:
             servers[name] = server
@@ -95,7 +106,13 @@ def filled_in(values: dict[str, str], variables: Any = None) -> dict[str, str]:
 
     def value(found: re.Match[str]) -> str:
         if found[1] not in there:
-            raise SettingsError(f"{FILE} names the variable {found[1]}, which is not set. Set it, and start again.")
+            raise SettingsError(
+                _(
+                    "{file} names the variable {variable}, which is not set. Set it, and start again.",
+                    file=FILE,
+                    variable=found[1],
+                )
+            )
         return str(there[found[1]])
 
     return {name: _VARIABLE.sub(value, text) for name, text in values.items()}

@@ -186,7 +186,7 @@ def test_the_doctor_looks_into_it_with_the_key_and_says_so_without(
         db.execute("insert into pieces (message_id, text) values (99, 'lost')")
     found = check_database(filled)
     assert found.state == "problem" and "point at nothing" in found.detail
-    assert "1 rows" in FIXES["database"](filled, found) and check_database(filled).state == "ok"
+    assert "1 row that pointed" in FIXES["database"](filled, found) and check_database(filled).state == "ok"
     assert not [copy for copy, plain in encrypting.copies(filled) if plain], "the copy made before is encrypted"
     monkeypatch.delenv(VARIABLE)
     unlocking.forget_keys()

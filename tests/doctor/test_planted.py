@@ -213,4 +213,4 @@ def test_what_was_mended_is_in_the_json(lived_in: Paths) -> None:
     found = as_json(fix(lived_in, home_checks(lived_in)))
     (done,) = found["checks"]
     assert (done["name"], done["state"]) == ("private", "ok")
-    assert done["detail"].endswith("files and folders are yours alone now")
+    assert done["detail"].endswith("yours alone now")

@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 import json
-import threading
-import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from claw_local.errors import HistoryError
-from claw_local.history import History, Progress
+from claw_local.history import History
 from claw_local.paths import locate
 from claw_local.signals.turns import pair
 from claw_local.store import Store
 from claw_local.talking.drawing import checked
 
 from .conftest import ChatGPT, shown
-
-
-def write(path: Path, value: Any) -> Path:
-    path.write_text(json.dumps(value), "utf-8")
-    return path
-
-
-def kites() -> ChatGPT:
-    return (
-        ChatGPT()
-        .say("s", "system", "", metadata={"is_visually_hidden_from_conversation": True})
-        .say("u1", "user", "how do kites fly")
-        .say("a1", "assistant", "Badly.", metadata={"model_slug": "gpt-4"})
-        .say("a2", "assistant", "Let me look.", after="u1", metadata={"model_slug": "gpt-5"})
-        .say("call", "assistant", "search('kites')", recipient="browser")
-        .say("tool", "tool", "ten results")
-        .say("think", "assistant", "hm", content={"content_type": "thoughts", "thoughts": []})
-        .say("a3", "assistant", "By lift \ue200cite\ue202turn0\ue201 and tension.", metadata={"model_slug": "gpt-5"})
-        .say("u2", "user", "thanks")
-    )
+from .files import kites, write
 
 
 def test_a_chatgpt_tree_keeps_its_branches_and_leaves_out_what_was_not_said(
@@ -271,34 +249,6 @@ def test_a_number_that_an_older_version_gave_again_is_another_chat(
     assert sorted(c.title for c in store.chats.list()) == ["new", "old"]
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "is empty"),
-        (b"   \n", "no file of chats"),
-        (b"<html>", "no file of chats"),
-        (b'[app]\ntheme = "claw-dark"\n', "no file of chats"),
-        (b"\x00\x01\x02binary", "no file of chats"),
-        (b'[{"mapping": {', "cut short"),
-        (b'[{"mapping": {}}', "cut short"),
-        (b"[nonsense]", "no valid JSON"),
-        (b'{"a": 1}', "no chats in"),
-        (b'{"format": "claw-local-chats", "version": 9, "chats": []}', "newer claw-local"),
-        (b'[{"a": 1}, 2, null]', "no chats in"),
-        (b"PK\x03\x04 cut off", "cut short"),
-        (b"SQLite format 3\0 cut off", "damaged"),
-    ],
-)
-def test_what_cannot_be_read_is_said_and_nothing_is_written(
-    store: Store, history: History, tmp_path: Path, content: bytes, said: str
-) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(content)
-    with pytest.raises(HistoryError, match=said):
-        history.import_file(file)
-    assert store.database.db.table("chats").count == 0
-
-
 def test_a_sampling_that_cannot_be_is_left_out_and_the_chat_answers(
     store: Store, history: History, tmp_path: Path
 ) -> None:
@@ -308,63 +258,6 @@ def test_a_sampling_that_cannot_be_is_left_out_and_the_chat_answers(
     given = {**wrong, **right, "stop": ["END", "\0"]}
     history.import_file(write(tmp_path / "own.json", {"chats": [{**said, "sampling": given}]}))
     assert checked(store.chats.list()[0].sampling) == right
-
-
-def test_times_that_no_clock_will_see_stop_nothing(store: Store, history: History, tmp_path: Path) -> None:
-    odd = {"create_time": 9e9, "update_time": 253402300799}
-    report = history.import_file(
-        write(tmp_path / "x.json", [kites().export(), {**kites().export(), "conversation_id": "b", **odd}])
-    )
-    assert report.chats == 2
-
-
-def test_of_two_messages_with_one_name_both_are_kept(store: Store, history: History, tmp_path: Path) -> None:
-    own = [
-        {"key": "a", "role": "user", "content": "one"},
-        {"key": "a", "role": "assistant", "content": "two"},
-        {"role": "user", "content": "three"},
-        {"role": "user", "content": "four"},
-    ]
-    claude = [{"uuid": "u", "sender": "human", "text": "one"}, {"uuid": "u", "sender": "assistant", "text": "two"}]
-    file = write(
-        tmp_path / "x.json", {"chats": [{"origin_id": "o", "messages": own}, {"uuid": "c", "chat_messages": claude}]}
-    )
-    assert history.import_file(file).messages == 6
-    assert sorted(m.content for chat in store.chats.list() for m in store.trees.messages(chat.id)) == [
-        "four",
-        "one",
-        "one",
-        "three",
-        "two",
-        "two",
-    ]
-    assert history.import_file(file).messages == 0
-
-
-def test_damage_in_the_middle_leaves_whole_chats_and_says_so(store: Store, history: History, tmp_path: Path) -> None:
-    good = json.dumps(ChatGPT("good").say("u", "user", "hi").export())
-    (tmp_path / "x.json").write_text(f'[{good}, {{"mapping": {{"a": oops}}}}]')
-    with pytest.raises(HistoryError, match="The 1 chats before that are imported"):
-        history.import_file(tmp_path / "x.json")
-    assert shown(store, 1) == [("user", "hi")]
-
-
-def test_strange_shapes_do_no_harm(store: Store, history: History, tmp_path: Path) -> None:
-    loop = {"a": {"parent": "b", "message": None}, "b": {"parent": "a", "message": {"author": {"role": "user"}}}}
-    odd: list[Any] = [
-        {"mapping": {"x": None, "y": 3, "z": {"message": [], "children": "no", "parent": {}}}},
-        {"mapping": loop, "create_time": 1e300, "title": {"no": 1}},
-        {
-            "mapping": {
-                "m": {"message": {"author": {"role": "user"}, "content": {"parts": [None, 5, "kept \ud800 \0"]}}}
-            }
-        },
-        {"chat_messages": [None, 3, {"sender": 5}, {"sender": "human", "text": "also kept", "content": "x"}]},
-        {"messages": [{"role": "user", "content": 7}], "origin_id": "o"},
-    ]
-    report = history.import_file(write(tmp_path / "x.json", odd))
-    assert report.chats == 2
-    assert sorted(text for chat in store.chats.list() for _, text in shown(store, chat.id)) == ["also kept", "kept ?"]
 
 
 def test_our_own_json_without_keys_is_one_line_of_messages(store: Store, history: History, tmp_path: Path) -> None:
@@ -379,174 +272,3 @@ def test_our_own_json_without_keys_is_one_line_of_messages(store: Store, history
     assert [text for _, text in shown(store, 1)] == ["a", "b", "c", "d"]
     history.import_file(write(tmp_path / "x.json", whole))
     assert len(store.trees.messages(1)) == 4 and len(store.chats.list()) == 1, "again doubles nothing"
-
-
-def test_a_zip_bomb_is_refused(history: History, tmp_path: Path) -> None:
-    file = tmp_path / "bomb.zip"
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("conversations.json", b"[" + b" " * (40 << 20) + b"]")
-    with pytest.raises(HistoryError, match="no export of chats"):
-        history.import_file(file)
-
-
-@pytest.mark.parametrize("packed", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
-def test_an_archive_whose_packed_bytes_are_damaged_is_said(history: History, tmp_path: Path, packed: int) -> None:
-    file = tmp_path / "x.zip"
-    with zipfile.ZipFile(file, "w", packed) as archive:
-        archive.writestr("conversations.json", json.dumps([kites().export()]))
-    data = bytearray(file.read_bytes())
-    data[70:110] = b"\xff" * 40
-    file.write_bytes(data)
-    with pytest.raises(HistoryError, match="damaged"):
-        history.import_file(file)
-
-
-def test_a_document_nested_without_end_is_left_out_and_the_chat_kept(
-    store: Store, history: History, tmp_path: Path
-) -> None:
-    chat = ChatGPT().say("u", "user", "write").say("d", "assistant", "[" * 100_000, recipient="canmore.create_textdoc")
-    assert history.import_file(write(tmp_path / "x.json", [chat.export()])).chats == 1
-    assert shown(store, 1) == [("user", "write")]
-
-
-def test_an_archive_without_chats_is_refused(history: History, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
-        archive.writestr("other.json", "[]")
-    with pytest.raises(HistoryError, match=r"no conversations\.json"):
-        history.import_file(tmp_path / "x.zip")
-    with pytest.raises(HistoryError, match="There is no file"):
-        history.import_file(tmp_path / "missing")
-
-
-def many(count: int) -> list[dict[str, Any]]:
-    return [
-        ChatGPT(f"c{n}").say("u", "user", f"question {n}").say("a", "assistant", "yes").export() for n in range(count)
-    ]
-
-
-def test_shows_how_far_it_is(history: History, tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    history.import_file(write(tmp_path / "x.json", many(250)), on_progress=seen.append)
-    fractions = [progress.fraction for progress in seen]
-    assert fractions == sorted(fractions) and fractions[-1] == 1.0 and len(seen) == 3
-    assert seen[-1].chats == 250 and seen[-1].messages == 500
-
-
-def test_stopped_half_way_it_leaves_whole_chats_and_can_go_on(store: Store, history: History, tmp_path: Path) -> None:
-    file, cancel = write(tmp_path / "x.json", many(250)), threading.Event()
-    report = history.import_file(file, cancel=cancel, on_progress=lambda progress: cancel.set())
-    assert report.stopped and 0 < report.chats < 250
-    assert report.messages == 2 * report.chats
-    rest = history.import_file(file)
-    assert (rest.already, rest.chats) == (report.chats, 250 - report.chats)
-
-
-def test_interrupted_while_writing_it_leaves_whole_chats(
-    store: Store, history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put, calls = store.trees.put, iter(range(1000))
-
-    def interrupted(*args: Any, **kwargs: Any) -> Any:
-        if next(calls) == 150:
-            raise KeyboardInterrupt
-        return put(*args, **kwargs)
-
-    monkeypatch.setattr(store.trees, "put", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        history.import_file(write(tmp_path / "x.json", many(250)))
-    assert len(store.chats.list(limit=-1)) == 100
-    assert store.database.db.table("messages").count == 200
-
-
-def test_only_one_chat_of_a_long_export_is_in_memory(tmp_path: Path) -> None:
-    from claw_local.history.json_files import JsonExport
-
-    chat = ChatGPT()
-    for n in range(20):
-        chat.say(f"m{n}", "user", "words " * 200)
-    text = json.dumps(chat.export())
-    (tmp_path / "x.json").write_text("[" + ",".join([text] * 200) + "]")
-    tracemalloc.start()
-    try:
-        count = sum(1 for _ in JsonExport(tmp_path / "x.json").chats())
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert count == 200
-    assert peak < 20 * len(text) < 200 * len(text)
-
-
-def test_a_chat_without_end_is_stopped_before_it_fills_the_memory(
-    store: Store, history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("claw_local.history.json_files.LONGEST_CHAT", 1 << 18)
-    good = ChatGPT("good").say("u", "user", "hi").export()
-    endless = ChatGPT("endless").say("u", "user", "x" * (1 << 20)).export()
-    with pytest.raises(HistoryError, match="that is no chat"):
-        history.import_file(write(tmp_path / "x.json", [good, endless]))
-    assert len(store.chats.list()) == 1
-
-
-@pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_json_nested_without_end_is_refused_before_it_fills_the_memory(
-    store: Store, history: History, tmp_path: Path, opening: str
-) -> None:
-    closing = "]" if opening == "[" else "}"
-    deep = opening * 200_000 + "1" + closing * 200_000
-    for name, text in (("list.json", f"[{deep}]"), ("own.json", f'{{"x": {deep}, "chats": []}}')):
-        (tmp_path / name).write_text(text)
-        tracemalloc.start()
-        try:
-            with pytest.raises(HistoryError, match="200 deep"):
-                history.import_file(tmp_path / name)
-            assert tracemalloc.get_traced_memory()[1] < 4 << 20
-        finally:
-            tracemalloc.stop()
-    assert store.chats.list() == []
-
-
-def test_brackets_in_what_was_said_do_not_count_as_depth(store: Store, history: History, tmp_path: Path) -> None:
-    said = ['[{"' * 30_000, "\\" * 65_537 + '"[' * 300, '\\"' * 40_000 + "[" * 300]
-    chats = [ChatGPT(f"c{n}").say("u", "user", text).export() for n, text in enumerate(said)]
-    # Whatever stands at the end of a piece that is read, a backslash too, is counted right.
-    for shift in range(2):
-        (tmp_path / "x.json").write_text(" " * shift + json.dumps(chats))
-        history.import_file(tmp_path / "x.json")
-    assert sorted(shown(store, chat.id)[0][1] for chat in store.chats.list()) == sorted(said)
-
-
-def test_depth_is_the_same_however_the_bytes_are_cut() -> None:
-    from claw_local.history.json_files import _Depth
-
-    value: Any = ["a\\", '"[[[', {'k\\"': [[], '\\"{', [["\\\\"]]]}]
-    data = json.dumps(value).encode()
-    for width in range(1, len(data) + 1):
-        pieces = [data[at : at + width] for at in range(0, len(data), width)]
-        depth, strict = _Depth(), _Depth()
-        assert not any(depth.passes(5, piece) for piece in pieces), width
-        assert not depth.passes(1, b" [") and depth.passes(1, b"{"), width
-        assert any(strict.passes(4, piece) for piece in pieces), width
-
-
-def test_as_many_levels_as_are_let_through_and_not_one_more() -> None:
-    from claw_local.history.json_files import _Depth
-
-    for limit in (1, 127, 128, 129, 200):
-        flat = b"[]" * 500
-        assert not _Depth().passes(limit, flat + b"[" * limit + b"]" * limit + flat)
-        assert _Depth().passes(limit, flat + b"[" * limit + b"{")
-
-
-def test_an_import_stops_in_the_middle_of_a_long_chat(store: Store, history: History, tmp_path: Path) -> None:
-    class LooksTwice(threading.Event):
-        looks = 0
-
-        def is_set(self) -> bool:
-            self.looks += 1
-            return self.looks > 8
-
-    short, endless = ChatGPT("short").say("u", "user", "hi"), ChatGPT("long").say("u", "user", "words " * 400_000)
-    file = write(tmp_path / "x.json", [short.export(), endless.export()])
-    report = history.import_file(file, cancel=LooksTwice())
-    assert report.stopped and report.chats == 1
-    assert [chat.origin_id for chat in store.chats.list()] == ["short"]

@@ -14,6 +14,7 @@ from claw_local.judge.asking import (
     SYSTEM,
     VERDICT_SHAPE,
     Vote,
+    _shape,
     follows_prompt,
     hint_prompt,
     read_follows,
@@ -62,6 +63,28 @@ def test_a_long_reply_loses_its_end() -> None:
     assert " w299\n>>>" in shown(300) and " w299 ...\n>>>" in shown(301) and "w300" not in shown(301)
 
 
+def test_each_part_may_be_so_long() -> None:
+    def words(count: int) -> str:
+        return " ".join(f"w{number}" for number in range(count))
+
+    def parts(question: int, message: int) -> str:
+        return verdict_prompt(words(question), "So.", words(message))[1].content
+
+    assert " ... " not in parts(120, 300) and parts(121, 300).count(" ... ") == parts(120, 301).count(" ... ") == 1
+    assert (
+        " ... " not in follows_prompt(words(60), "")[1].content and " ... " in follows_prompt(words(61), "")[1].content
+    )
+    lines = "one\ntwo " * 200  # A line's end is no end of a word here: the reply keeps its form.
+    assert "one\ntwo one\ntwo" in follows_prompt("No lists.", lines)[1].content
+    asked = next_state_prompt(words(24), words(32), words(80))
+    assert " ... " not in asked
+    assert all(
+        longer.count(" ... ") == 1
+        for longer in (beginning(words(25), ""), beginning("", words(33)), next_state_prompt("", "", words(81)))
+    )
+    assert "w24" in trained_follows_prompt(words(25), "So.") and " ... " in trained_follows_prompt(words(25), "So.")
+
+
 def test_the_shapes_allow_what_is_read_and_nothing_else() -> None:
     verdict, hint, follows = (json.loads(shape) for shape in (VERDICT_SHAPE, HINT_SHAPE, FOLLOWS_SHAPE))
     assert verdict["required"] == ["verdict", "hint"] and hint["required"] == ["hint"]
@@ -70,6 +93,9 @@ def test_the_shapes_allow_what_is_read_and_nothing_else() -> None:
     assert hint["properties"]["hint"]["maxItems"] == HINT_SENTENCES
     assert hint["properties"]["hint"]["items"]["maxLength"] == SENTENCE_CHARACTERS
     assert follows["properties"] == {"follows": {"type": "string", "enum": ["yes", "no"]}}
+    assert json.loads(_shape(x={})) == {
+        "type": "object", "properties": {"x": {}}, "required": ["x"], "additionalProperties": False
+    }  # fmt: skip
 
 
 def test_a_vote_is_read() -> None:

@@ -76,7 +76,8 @@ def test_what_is_beyond_keeps_its_hint_and_an_edit_comes_first(store: Store) -> 
 
 def test_a_step_beyond_the_bounds_has_no_advantage(store: Store) -> None:
     turns = [replace(turn, step=0, advantage=1.5) for turn in turns_of(store, 3)]
-    assert [turn.reward for turn in bounded(turns, per_chat=2, per_day=10)] == [1.5, 1.5, 0.0]
+    kept = bounded(turns, per_chat=2, per_day=10)
+    assert [turn.reward for turn in kept] == [turn.advantage for turn in kept] == [1.5, 1.5, 0.0]
 
 
 def test_a_turn_with_a_secret_anywhere_in_it_is_left_out(store: Store) -> None:
@@ -95,6 +96,9 @@ def test_what_was_said_is_compared_by_its_letters_alone(store: Store) -> None:
     alike = [replace(turn, reply=replace(turn.reply, chat_id=same[0].reply.chat_id)) for turn in same]
     assert [turn.reward for turn in bounded(alike, per_chat=9, per_day=9)] == [1, 1, 1, 0]
     assert total(bounded(same, per_chat=9, per_day=9)) == 4, "in each chat for itself"
+    apart = [*turns_of(store, 3, said="well done"), *turns_of(store, 1, said="welldone")]
+    together = [replace(turn, reply=replace(turn.reply, chat_id=apart[0].reply.chat_id)) for turn in apart]
+    assert total(bounded(together, per_chat=9, per_day=9)) == 4, "two words are not one"
 
 
 def test_thumbs_without_words_and_tools_are_not_the_same_words(store: Store) -> None:

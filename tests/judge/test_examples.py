@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from claw_local.errors import UsageError
-from claw_local.judge.examples import SPLITS, Example, parse, read, shipped
+from claw_local.judge.examples import SPLITS, Example, parse, read, scored, shipped
 from claw_local.judge.filters import has_secret, is_system_talk
 
 LANGUAGES = ("en", "zh", "de", "es", "fr", "ja")
@@ -151,3 +151,49 @@ def test_a_file_without_examples_is_refused(tmp_path: Path) -> None:
         read(file)
     with pytest.raises(UsageError, match="No such file"):
         read(tmp_path / "none.jsonl")
+
+
+def test_scored_examples_are_numbered_by_their_line_and_place() -> None:
+    text = resources.files("claw_local.data").joinpath("judge").joinpath("scored.jsonl").read_text("utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    for split in ("train", "dev"):
+        found = {example.id: example for example in scored(split)}
+        expected = {
+            f"scored-{number}-{place}": (row["question"], row["reply"], row["lang"], *said)
+            for number, row in enumerate(rows, start=1)
+            if row["split"] == split
+            for place, said in enumerate(row["next"], start=1)
+        }
+        assert (
+            found
+            and {
+                name: (one.question, one.reply, one.lang, one.score, one.kind, one.next) for name, one in found.items()
+            }
+            == expected
+        )
+        assert all(
+            (one.split, one.next_role, one.directive, one.hint, one.note) == (split, "user", False, "", "")
+            and one.situation == name.rpartition("-")[0]
+            and one.sort == one.kind
+            for name, one in found.items()
+        )
+
+
+def test_every_field_of_a_line_is_read() -> None:
+    line = {
+        "id": "a", "lang": "de", "reply": "So.", "next_role": "tool", "next": "ok", "score": -1, "directive": 1,
+        "question": "How?", "hint": "No lists.", "split": "dev", "situation": "list", "kind": "tool_ok", "note": 7,
+    }  # fmt: skip
+    (example,) = parse(json.dumps(line), "mine.jsonl")
+    assert example == Example(
+        "a", "de", "So.", "tool", "ok", -1, True, "How?", "No lists.", "dev", "list", "tool_ok", "7"
+    )
+    assert example.sort == "tool_ok" and Example("a", "", "", "user", "", 0, False, situation="list").sort == "list"
+    (bare,) = parse('{"reply": "a", "next": "b", "score": 1.0, "question": null}', "mine.jsonl")
+    assert (bare.id, bare.lang, bare.question, bare.next_role) == ("mine.jsonl, line 1", "unknown", "", "user")
+    assert isinstance(bare.score, int)
+
+
+def test_lines_are_counted_with_the_empty_ones() -> None:
+    first, second = parse('\n{"reply": "a", "next": "b", "score": 1}\n\n{"reply": "a", "next": "c", "score": 0}', "x")
+    assert (first.id, second.id) == ("x, line 2", "x, line 4")

@@ -90,7 +90,22 @@ def test_who_works_with_tools_asks_for_more_work() -> None:
 
 
 def test_its_second_question_is_the_judges_own() -> None:
-    assert UnheardJudge(Deaf([0.25])).follows("No lists.", "So.") == 0.25
+    asked: list[tuple[str, str, threading.Event | None]] = []
+
+    class Answering(Deaf):
+        def follows(self, hint: str, reply: str, *, cancel: threading.Event | None = None) -> float:
+            asked.append((hint, reply, cancel))
+            return 0.25
+
+    stop = threading.Event()
+    assert UnheardJudge(Answering()).follows("No lists.", "So.", cancel=stop) == 0.25
+    assert asked == [("No lists.", "So.", stop)]
+
+
+def test_a_question_about_the_reply_is_no_new_subject() -> None:
+    judge, asks = UnheardJudge(Deaf()), "When does the bakery open?"
+    about, other = (judge.judge("How?", reply, asks) for reply in ("The bakery is round the corner.", "So."))
+    assert about.probabilities["good"] != other.probabilities["good"]
 
 
 # Measuring

@@ -17,6 +17,8 @@ from claw_local.judge.tools import outcome
         ("Traceback (most recent call last):\n  File ...\nValueError: no", -1),
         ("HTTP/1.1 200 OK", 1),
         ("HTTP/1.1 404 Not Found", -1),
+        ("HTTP/1.1 400 Bad Request", -1),
+        ("HTTP/1.1 300 Multiple Choices", 0),
         ('{"status": 503}', -1),
         ('{"status": 302}', 0),
         ('{"success": true}', 1),

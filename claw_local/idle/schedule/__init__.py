@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from ...errors import LearnError
+from ...language import _
 from ...paths import Paths
 from .plan import EVERY_S, Plan, Scheduled, Scheduling, make_plan
 
@@ -34,6 +35,8 @@ def of_this_system(paths: Paths) -> Scheduling:
 
         return Systemd(plan)
     raise LearnError(
-        "This system has no timer that is known here. Let one of your own call, every few minutes: "
-        + " ".join(plan.command)
+        _(
+            "This system has no timer that is known here. Let one of your own call, every few minutes: {command}",
+            command=" ".join(plan.command),
+        )
     )

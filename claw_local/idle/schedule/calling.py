@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 from ...errors import LearnError
+from ...language import _
 
 TIMEOUT_S = 60.0
 
@@ -19,7 +20,10 @@ def call(*command: str) -> str:
     program = shutil.which(command[0])
     if program is None:
         raise LearnError(
-            f"{command[0]} is not on this machine, so its timer cannot be set up. The open app learns too."
+            _(
+                "{command} is not on this machine, so its timer cannot be set up. The open app learns too.",
+                command=command[0],
+            )
         )
     try:
         done = subprocess.run(
@@ -33,10 +37,18 @@ def call(*command: str) -> str:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LearnError(f"{command[0]} did not answer: {error}. Try again later.") from error
+        raise LearnError(
+            _("{command} did not answer: {error}. Try again later.", command=command[0], error=error)
+        ) from error
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
-        raise LearnError(f"{' '.join(command[:3])} failed: {lines[0].strip() if lines else done.returncode}")
+        raise LearnError(
+            _(
+                "{command} failed: {reason}",
+                command=" ".join(command[:3]),
+                reason=lines[0].strip() if lines else done.returncode,
+            )
+        )
     return done.stdout
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import LearnError
 from ...files import write_whole
+from ...language import _
 from .calling import accepts, call
 from .plan import EVERY_S, Plan, Scheduled, template
 
@@ -46,7 +47,9 @@ class Launchd:
                 self.remove()
             if isinstance(error, LearnError):
                 raise
-            raise LearnError(f"{self.file} cannot be written: {error.strerror or error}.") from error
+            raise LearnError(
+                _("{file} cannot be written: {error}.", file=self.file, error=error.strerror or error)
+            ) from error
         return self.status()
 
     def status(self) -> Scheduled:
@@ -69,7 +72,13 @@ class Launchd:
         try:
             self.file.unlink(missing_ok=True)
         except OSError as error:
-            raise LearnError(f"{self.file} cannot be removed: {error.strerror or error}. Remove it by hand.") from error
+            raise LearnError(
+                _(
+                    "{file} cannot be removed: {error}. Remove it by hand.",
+                    file=self.file,
+                    error=error.strerror or error,
+                )
+            ) from error
         return there
 
     def _keys(self) -> Any:

@@ -10,6 +10,7 @@ from string import Template
 
 from ...errors import LearnError
 from ...files import write_whole
+from ...language import _
 from .calling import accepts, call
 from .plan import EVERY_S, Plan, Scheduled, template
 
@@ -43,8 +44,10 @@ class Systemd:
         """See `Scheduling`."""
         if not accepts("systemctl", "--user", "show-environment"):
             raise LearnError(
-                "No systemd of your own runs here (`systemctl --user` does not answer), so there is no timer to set "
-                "up. The open app learns too."
+                _(
+                    "No systemd of your own runs here (`systemctl --user` does not answer), so "
+                    "there is no timer to set up. The open app learns too."
+                )
             )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +61,9 @@ class Systemd:
                 self.remove()
             if isinstance(error, LearnError):
                 raise
-            raise LearnError(f"{self.folder} cannot be written: {error.strerror or error}.") from error
+            raise LearnError(
+                _("{folder} cannot be written: {error}.", folder=self.folder, error=error.strerror or error)
+            ) from error
         return self.status()
 
     def status(self) -> Scheduled:
@@ -91,7 +96,9 @@ class Systemd:
             try:
                 file.unlink(missing_ok=True)
             except OSError as error:
-                raise LearnError(f"{file} cannot be removed: {error.strerror or error}. Remove it by hand.") from error
+                raise LearnError(
+                    _("{file} cannot be removed: {error}. Remove it by hand.", file=file, error=error.strerror or error)
+                ) from error
         if answers and there:
             accepts("systemctl", "--user", "daemon-reload")
             accepts("systemctl", "--user", "reset-failed", self.service.name)

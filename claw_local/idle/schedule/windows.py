@@ -9,6 +9,7 @@ from pathlib import Path, PureWindowsPath
 from xml.etree import ElementTree
 
 from ...errors import LearnError
+from ...language import _
 from .calling import call
 from .plan import EVERY_S, Plan, Scheduled, template
 
@@ -25,7 +26,7 @@ class TaskScheduler:
         """The task. Raises LearnError: it cannot be called from there."""
         if "PYTHONPATH" in self.plan.environment:
             raise LearnError(
-                "A task can only call an installed claw-local. Install it first: pip install . in its folder."
+                _("A task can only call an installed claw-local. Install it first: pip install . in its folder.")
             )
         ElementTree.register_namespace("", NAMESPACE)
         task = ElementTree.fromstring(template("claw-local-learn.xml"))
