@@ -209,7 +209,18 @@ class Adrift:
                     there.execute(f"insert into chats ({names}) values ({marks})", list(chat.values()))
                     gone = False
             columns[column] = None if gone and column in ("parent_id", "head_id") else value
+        if columns.get("toolset_id"):
+            columns["toolset_id"] = self._toolset(there, columns["toolset_id"])
         return columns
+
+    def _toolset(self, there: sqlite3.Connection, identity: int) -> int | None:
+        """The number in the file of a set of tools that a reply was told of; each set is kept once, by its text."""
+        row = self._row(self.db.conn, "toolsets", identity)
+        if row is None:
+            return None
+        for (known,) in there.execute("select id from toolsets where specs = ?", (row["specs"],)).fetchall():
+            return int(known)
+        return int(there.execute("insert into toolsets (specs) values (?)", (row["specs"],)).lastrowid or 0)
 
     @staticmethod
     def _remove(db: SqliteDatabase, table: str, identity: int) -> None:
