@@ -70,7 +70,11 @@ def run(options: argparse.Namespace) -> Outcome:
         for line in [*_at_the_end(paths, together, outside), *export_faults(paths, outside)]:
             outcome.fail(f"at the end: {line}")
         outcome.notes["shown replies looked for"] = len(together.shown)
-        outcome.notes["still at work when killed"] = f"{together.caught + apart.caught} of {outcome.tries}"
+        caught = together.caught + apart.caught
+        at_work = sum(caught[kind] for kind in set(kinds))
+        by_kind = ", ".join(f"{kind} {number}" for kind, number in sorted(caught.items()))
+        outcome.notes["still at work when killed"] = f"{at_work} of {outcome.tries} ({by_kind})"
+        outcome.notes["kills of others with a learning run at work beside"] = together.beside
     finally:
         for one in (together, apart):
             if one is not None:

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -37,7 +38,7 @@ class Apart:
 
     def __init__(self, paths: Paths, folder: Path, chance: random.Random) -> None:
         self.paths, self.folder, self.chance = paths, folder, chance
-        self.caught = 0
+        self.caught: Counter[str] = Counter()
         self._lasts = {"migrate": 3.0, "restore": 3.0, "encrypt": 0.4}
         self._old: Path | None = None
         self._backup: Path | None = None
@@ -146,7 +147,7 @@ class Apart:
         if ended:
             self._lasts[kind] = max(0.1, time.monotonic() - began)
         else:
-            self.caught += 1
+            self.caught[kind] += 1
             self._lasts[kind] *= 1.03
         program.kill(all_of_it=True)
 

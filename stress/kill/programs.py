@@ -121,6 +121,11 @@ class Program:
         self._reader.join(5)
         return True
 
+    def strike(self) -> None:
+        """SIGKILL to all of it, without waiting for anything; `kill` cleans up after it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
     def kill(self, *, all_of_it: bool) -> None:
         """SIGKILL: to it alone, or to its children at the same moment too. Children that it leaves are waited for, as
         they end by themselves, and killed where they do not."""
