@@ -19,6 +19,10 @@ from .looking import Shown, export_faults, home_faults, run_at_work
 from .programs import COMMAND, Program, drawn
 
 KINDS = ("ask", "export", "merge", "train", "app", "judge", "serve", "backup", "all")
+PHASES = ("loading", "practising", "training", "gate")
+"""Of a learning run, as its row says."""
+PATIENCE_S = 150.0
+"""How long a run is waited for to come to a phase."""
 _FORMATS = ("claw", "gguf", "peft")
 
 
@@ -41,7 +45,7 @@ class Together:
         self._run: Program | None = None
         self._number = 0
         # How long each takes from beginning to end, in seconds; learned from those that ended.
-        self._lasts = {"ask": 4.0, "export": 2.5, "merge": 3.0, "train": 25.0, "judge": 6.0, "backup": 2.5}
+        self._lasts = {"ask": 4.0, "export": 2.5, "merge": 3.0, "judge": 6.0, "backup": 2.5}
 
     def kill(self, kind: str) -> list[str]:
         """Let one kind of work begin, kill it at a random moment, and look. Returns what does not hold."""
@@ -88,12 +92,16 @@ class Together:
             assistant.feedback(answer.message_id, "bad", hint=WISH)
 
     def _kill_run(self, all_of_it: bool) -> None:
-        """The learning run, wherever it is by then: all of it, or only the command that began it."""
+        """The learning run, soon after it has come to one of its phases: all of it, or only the command that began it.
+        What it takes most of its time for is loading; so each phase gets its share."""
         run = self._run
         assert run is not None
-        if run.wait(self.chance.random() * self._lasts["train"]):
-            self._lasts["train"] = min(40.0, max(2.0, time.monotonic() - run.began))
-        elif phase := run_at_work(self.paths):
+        wanted = self.chance.choice(PHASES)
+        end = time.monotonic() + PATIENCE_S
+        while run.lives and run_at_work(self.paths) != wanted and time.monotonic() < end:
+            time.sleep(0.02)
+        run.wait(self.chance.random() * 1.5)
+        if run.lives and (phase := run_at_work(self.paths)):
             self.caught["train"] += 1
             self.caught[f"train in {phase}"] += 1
         run.kill(all_of_it=all_of_it)
