@@ -26,7 +26,7 @@ path = "{model}"
 context = 512
 threads = 1
 [sampling]
-max_tokens = 24
+max_tokens = 120
 [learning]
 steps = 2
 rollouts = 2

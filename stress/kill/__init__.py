@@ -25,6 +25,8 @@ from ..outcome import Outcome
 from .apart import KINDS as APART
 from .apart import Apart
 from .looking import export_faults, home_faults, leavings
+from .nursery import Nursery
+from .programs import environment
 from .together import KINDS as TOGETHER
 from .together import Together
 
@@ -45,13 +47,15 @@ def run(options: argparse.Namespace) -> Outcome:
     chance = random.Random(options.seed)
     end = time.monotonic() + options.seconds if options.seconds else None
     folder = Path(tempfile.mkdtemp(prefix="claw-stress-"))
-    together = apart = None
+    together = apart = nursery = None
     try:
         outside = folder / "outside"
         outside.mkdir()
         paths = make(folder / "home")
-        together = Together(paths, outside, chance)
-        apart = Apart(paths, folder, chance)
+        if sys.platform == "linux":
+            nursery = Nursery(environment(paths.data))
+        together = Together(paths, outside, chance, nursery)
+        apart = Apart(paths, folder, chance, nursery)
         for number in range(options.tries or 300):
             if end is not None and time.monotonic() > end:
                 break
@@ -76,7 +80,7 @@ def run(options: argparse.Namespace) -> Outcome:
         outcome.notes["still at work when killed"] = f"{at_work} of {outcome.tries} ({by_kind})"
         outcome.notes["kills of others with a learning run at work beside"] = together.beside
     finally:
-        for one in (together, apart):
+        for one in (together, apart, nursery):
             if one is not None:
                 one.end()
         if outcome.failures:

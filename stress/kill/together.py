@@ -16,7 +16,8 @@ from claw_local.paths import Paths
 
 from ..homes import WISH
 from .looking import Shown, export_faults, home_faults, run_at_work
-from .programs import COMMAND, Program, drawn
+from .nursery import Nursery
+from .programs import Program, drawn
 
 KINDS = ("ask", "export", "merge", "train", "app", "judge", "serve", "backup", "all")
 PHASES = ("loading", "practising", "training", "gate")
@@ -35,8 +36,8 @@ class Together:
         beside: how many kills saw a learning run at work, whatever was killed.
     """
 
-    def __init__(self, paths: Paths, outside: Path, chance: random.Random) -> None:
-        self.paths, self.outside, self.chance = paths, outside, chance
+    def __init__(self, paths: Paths, outside: Path, chance: random.Random, nursery: Nursery | None = None) -> None:
+        self.paths, self.outside, self.chance, self.nursery = paths, outside, chance, nursery
         self.shown: list[Shown] = []
         self.caught: Counter[str] = Counter()
         self.beside = 0
@@ -74,16 +75,16 @@ class Together:
 
     def _open_beside(self) -> None:
         if self._app is None or not self._app.lives:
-            self._app = Program(self.paths.data, [*COMMAND, "chat"], on_terminal=True)
+            self._app = Program(self.paths.data, ["chat"], on_terminal=True, nursery=self.nursery)
             self._app.wait_for(b"Ask anything", 60)
         if self._server is None or not self._server.lives:
-            self._server = Program(self.paths.data, [*COMMAND, "serve", "--port", "0", "--learn"])
+            self._server = Program(self.paths.data, ["serve", "--port", "0", "--learn"], nursery=self.nursery)
             self._server.wait_for(b"http://", 60)
         if self._run is None or not self._run.lives:
             if self._run is not None:  # It came to its end by itself.
                 self._run.kill(all_of_it=True)
             self._teach()
-            self._run = Program(self.paths.data, [*COMMAND, "learn", "now"])
+            self._run = Program(self.paths.data, ["learn", "now"], nursery=self.nursery)
 
     def _teach(self) -> None:
         """Something new to learn, so that a run has work."""
@@ -115,7 +116,7 @@ class Together:
         question = f"What is number s{self._number}x?"
         asker, pieces = self._begin_asking(server, question)
         asked = f"What is number q{self._number}x?"
-        command = Program(self.paths.data, [*COMMAND, "ask", "--seed", str(self._number), asked])
+        command = Program(self.paths.data, ["ask", "--seed", str(self._number), asked], nursery=self.nursery)
         time.sleep(self.chance.uniform(0.3, 1.0) * self._lasts["ask"])
         phase = run_at_work(self.paths)
         self.caught["all"] += bool(phase) and app.lives and command.lives
@@ -147,7 +148,7 @@ class Together:
         }[kind]
         if kind == "export" and form == "peft":
             arguments = ["adapters", "export", "1", f"{target}.peft-{self._number}", "--format", form]
-        program = Program(self.paths.data, [*COMMAND, *arguments])
+        program = Program(self.paths.data, arguments, nursery=self.nursery)
         # Where something is shown at the end, moments near the end are the interesting ones.
         earliest = 0.4 if kind in ("ask", "judge") else 0.0
         moment = self.chance.uniform(earliest, 1.0) * self._lasts[kind]
