@@ -46,7 +46,7 @@ class Together:
         self._run: Program | None = None
         self._number = 0
         # How long each takes from beginning to end, in seconds; learned from those that ended.
-        self._lasts = {"ask": 4.0, "export": 2.5, "merge": 3.0, "judge": 6.0, "backup": 2.5}
+        self._lasts = {"ask": 4.0, "export": 2.5, "merge": 3.0, "judge": 6.0, "backup": 2.5, "serve": 1.0}
 
     def kill(self, kind: str) -> list[str]:
         """Let one kind of work begin, kill it at a random moment, and look. Returns what does not hold."""
@@ -194,9 +194,14 @@ class Together:
         server = self._server
         assert server is not None
         question = f"What is number s{self._number}x?"
+        began = time.monotonic()
         asker, pieces = self._begin_asking(server, question)
-        time.sleep(self.chance.random() * 2.0)
-        self.caught["serve"] += asker.is_alive()
+        asker.join(self.chance.random() * self._lasts["serve"])
+        if asker.is_alive():
+            self.caught["serve"] += 1
+            self._lasts["serve"] *= 1.03
+        else:
+            self._lasts["serve"] = max(0.1, time.monotonic() - began)
         self.beside += bool(run_at_work(self.paths))
         server.kill(all_of_it=all_of_it)
         self._server = None
