@@ -30,6 +30,8 @@ from .programs import environment
 from .together import KINDS as TOGETHER
 from .together import Together
 
+STEPS = 8
+"""Of a learning run: so many that some of its kills fall between its steps."""
 PROMISE = "Killed anywhere: nothing shown is lost, nothing is damaged, locked or left lying"
 
 
@@ -52,6 +54,8 @@ def run(options: argparse.Namespace) -> Outcome:
         outside = folder / "outside"
         outside.mkdir()
         paths = make(folder / "home")
+        more = paths.settings.read_text("utf-8").replace("\nsteps = 2\n", f"\nsteps = {STEPS}\n")
+        paths.settings.write_text(more, "utf-8")
         if sys.platform == "linux":
             nursery = Nursery(environment(paths.data))
         together = Together(paths, outside, chance, nursery)

@@ -101,7 +101,7 @@ class Together:
         end = time.monotonic() + PATIENCE_S
         while run.lives and run_at_work(self.paths) != wanted and time.monotonic() < end:
             time.sleep(0.02)
-        run.wait(self.chance.random() * 1.5)
+        run.wait(self.chance.random() * 0.5)
         if run.lives and (phase := run_at_work(self.paths)):
             self.caught["train"] += 1
             self.caught[f"train in {phase}"] += 1
