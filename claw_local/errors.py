@@ -32,7 +32,7 @@ class StoreError(ClawError):
 
 
 class DiskError(StoreError):
-    """It could not be written because the disk is full or fails. What was said can go on in memory."""
+    """It could not be written: the disk is full, fails or is read-only. What was said can go on in memory."""
 
 
 class RestoredError(StoreError):

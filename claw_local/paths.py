@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 APP = "claw-local"
 HOME_VARIABLE = "CLAW_LOCAL_HOME"
+_MAY_NOT = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class Paths:
             try:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             except OSError as error:
+                if folder != self.data and self.data.is_dir() and error.errno in _MAY_NOT:
+                    continue  # What is there can be read; whoever needs this folder is told.
                 raise StoreError(
                     f"Cannot make the folder {folder}: {error.strerror or error}. "
                     f"Make it writable, or set {HOME_VARIABLE} to a folder that is."

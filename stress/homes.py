@@ -26,7 +26,7 @@ path = "{model}"
 context = 512
 threads = 1
 [sampling]
-max_tokens = 24
+max_tokens = 120
 [learning]
 steps = 2
 rollouts = 2
@@ -77,15 +77,15 @@ def plant_adapter(assistant: Assistant, seed: int = 0) -> AdapterRecord:
     )
 
 
-def random_lora(seed: int = 0, rank: int = 4) -> PeftLora:
-    """For the tiny llama: all linear layers of its first two blocks."""
+def random_lora(seed: int = 0, rank: int = 4, blocks: int = 2) -> PeftLora:
+    """For the tiny llama: all linear layers of its first blocks."""
     random = np.random.default_rng(seed)
     weights = {
         (block, module): (
             (random.standard_normal((rank, SHAPES[name][1])) * 0.05).astype(np.float32),
             (random.standard_normal((SHAPES[name][0], rank)) * 0.05).astype(np.float32),
         )
-        for block in range(2)
+        for block in range(blocks)
         for module, name in MODULES.items()
     }
     return PeftLora(2.0 * rank, weights, "tiny")

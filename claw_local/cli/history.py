@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,6 +17,9 @@ from ..language import _, ngettext
 from .common import JSON_OPTION, harmless, plain, print_json, short
 from .complete import chat_ids
 from .progress import importing
+
+if TYPE_CHECKING:
+    from ..assistant import Assistant
 
 app = typer.Typer(help="The chats that are kept.", invoke_without_command=True)
 
@@ -35,6 +39,17 @@ FORMAT_OPTION = typer.Option(Format.md, "--format", help="Markdown to read, or J
 OUT_OPTION = typer.Option(None, "--out", "-o", help="The file to write; without it, the text is printed.")
 
 
+@contextmanager
+def _reading() -> Iterator[Assistant]:
+    """Open the home to read in it. Where it cannot be written that is said, and it is read all the same."""
+    from ..assistant import Assistant
+
+    with Assistant.open() as assistant:
+        if said := assistant.store.database.adrift:
+            typer.echo(said, err=True)
+        yield assistant
+
+
 @app.callback()
 def history(ctx: typer.Context) -> None:
     """The chats that are kept; without more words, the list of them."""
@@ -49,9 +64,7 @@ def show_all(
     json_output: bool = JSON_OPTION,
 ) -> None:
     """List chats, newest first."""
-    from ..assistant import Assistant
-
-    with Assistant.open() as assistant:
+    with _reading() as assistant:
         chats = assistant.chats(limit=limit, archived=archived)
         asks = not archived and not json_output and sys.stdout is not None and sys.stdout.isatty()
         away = len(assistant.chats(limit=MOST_LISTED, archived=True)) if asks else 0
@@ -79,9 +92,7 @@ def search(
     json_output: bool = JSON_OPTION,
 ) -> None:
     """Find messages and titles, newest first. The beginning of a word is enough."""
-    from ..assistant import Assistant
-
-    with Assistant.open() as assistant:
+    with _reading() as assistant:
         found = assistant.history.search(" ".join(words), limit=limit)
     if json_output:
         print_json({"found": found})
@@ -100,9 +111,7 @@ def show(
     json_output: bool = JSON_OPTION,
 ) -> None:
     """Print a chat with its message ids and signals."""
-    from ..assistant import Assistant
-
-    with Assistant.open() as assistant:
+    with _reading() as assistant:
         record = assistant.chat(chat)
         branch = assistant.messages(chat)
         messages = assistant.history.messages(chat) if every else branch
@@ -134,7 +143,6 @@ def export(
     force: bool = typer.Option(False, "--force", help="Write over the file that --out names, if it exists."),
 ) -> None:
     """Write chats as Markdown (the branch that is shown) or JSON (all of them)."""
-    from ..assistant import Assistant
     from ..files import would_replace, write_pieces
 
     if bool(chats) == everything:
@@ -143,7 +151,7 @@ def export(
         out = out.expanduser()
         if os.path.isdir(out):
             raise UsageError(_("{out} is a folder. Give --out the name of a file in it.", out=out))
-    with Assistant.open() as assistant:
+    with _reading() as assistant:
         ids = assistant.history.all_ids() if everything else [assistant.chat(c).id for c in dict.fromkeys(chats or [])]
         pieces = assistant.history.json_pieces(ids) if form is Format.json else _markdown(assistant, ids)
         if out is None:

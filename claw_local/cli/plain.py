@@ -101,6 +101,8 @@ class Talk:
 
     def greet(self) -> None:
         _say(_("Type a message and press Enter. /help lists the commands, /quit ends the chat."))
+        if said := self._assistant.store.database.adrift:
+            _say(said)
         if self._chat_id is not None:
             self._read_out(self._chat_id)
 

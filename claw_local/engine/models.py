@@ -191,8 +191,9 @@ def kv_bytes(header: GgufHeader, context: int) -> int:
     kv_heads = header.numbers(f"{arch}.attention.head_count_kv", heads[0])
     width = header.numbers(f"{arch}.embedding_length")[0] // max(1, heads[0])
     both = sum(header.numbers(f"{arch}.attention.{part}_length", width)[0] for part in ("key", "value"))
-    per_layer = kv_heads if len(kv_heads) > 1 else kv_heads * layers
-    return sum(per_layer) * both * 2 * min(context, trained)
+    # Computed, not counted out: in a damaged file there are billions of layers.
+    all_heads = sum(kv_heads) if len(kv_heads) > 1 else kv_heads[0] * layers
+    return all_heads * both * 2 * min(context, trained)
 
 
 def check_adapter(path: Path, model: ModelInfo) -> tuple[str, int, int]:

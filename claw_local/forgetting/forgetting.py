@@ -118,7 +118,10 @@ class Forgetting:
         with self._store.database.erasing(), self._store.database.write() as db:
             if self._store.database.adrift:
                 raise DiskError(
-                    _("Nothing can be taken off a disk that is full or fails. Free some space, and forget then.")
+                    _(
+                        "Nothing can be taken off a disk that is full, fails or is read-only. Free some space, or make it "
+                        "writable, and forget then."
+                    )
                 )
             if self._store.runs.running() is not None:
                 raise LearnError(_("A learning run has just begun. Wait for it to end, and forget then."))

@@ -100,7 +100,7 @@ def engine_bytes(header: GgufHeader, model: ModelSettings) -> int:
         return 0
     whole = header.file_size + kv_bytes(header, model.context)
     blocks = header.numbers(f"{header.text('general.architecture')}.block_count")[0]
-    share = 1.0 if model.gpu_layers < 0 else min(1.0, model.gpu_layers / (blocks + 1))
+    share = 1.0 if model.gpu_layers < 0 else min(1.0, model.gpu_layers / max(1, blocks + 1))
     return int(whole * share) + ENGINE_BYTES
 
 

@@ -50,6 +50,7 @@ class Store:
         self.sessions = Sessions(self.database)
         self.trees = Trees(self.database)
         self.messages.recover()
+        self.database.nothing_new()
 
     def close(self) -> None:
         self.database.close()

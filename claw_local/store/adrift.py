@@ -1,4 +1,4 @@
-"""While the disk is full or fails: everything goes on in a copy in memory, and comes back when it can be written.
+"""While the disk is full, fails or is read-only: all goes on in a copy in memory, and comes back when it can be kept.
 
 What changes meanwhile is logged row by row, and only that is written back, so that what other programs wrote in between
 stays. A number that was given twice by then is given anew here. It must never know what rows mean beyond which of them
@@ -16,17 +16,30 @@ from typing import Any
 
 from sqlite_utils import Database as SqliteDatabase
 
+from ..language import N_, _
 from . import opening, search
 from .content import mark_of
+from .failing import log_of, may_be_written
 
 RETRY_S = 2.0
 LARGEST = 1 << 30
 """Bytes; a larger database is not copied into memory."""
-SENTENCE = (
+SENTENCE = N_(
     "The disk is full or fails, so the chat goes on in memory only. It is saved by itself as soon as {path} can be "
     "written again: free some space, and keep this program open until then."
 )
-BACK = "What was said while the disk was full or failed is saved now."
+READ_ONLY = N_(
+    "{path} cannot be written, so it is only read: what is said or changed now is not kept. Make it and its folder "
+    "writable, or set CLAW_LOCAL_HOME to another folder."
+)
+LOST = N_(
+    "{path} still cannot be written, so what was said since the disk was full or failed is not kept. Free some space "
+    "before you go on."
+)
+LOST_READ_ONLY = N_(
+    "{path} cannot be written, so what was said or changed is not kept. Make it and its folder writable, or set "
+    "CLAW_LOCAL_HOME to another folder, before you go on."
+)
 
 _TABLES = ("chats", "messages", "pieces", "signals", "hints", "tool_calls")
 _POINTS = {
@@ -39,6 +52,8 @@ _POINTS = {
 }
 _PASSING = ("idle.activity", "gpu.wanted")
 """Switches that programs set by themselves all the time: of no use later, and no loss."""
+_COMMANDED = ("learning", "profile.%")
+"""Of the switches, those that a person sets outright: where a database may not be written, only these are missed."""
 _REFUSED = {
     "adapters": ("insert", "delete", "update of state"),
     "served_keys": ("insert", "delete", "update of learn"),
@@ -51,6 +66,7 @@ class Adrift:
 
     Attributes:
         db: the copy. One connection for all threads; whoever uses it holds its lock.
+        read_only: the file may not be written at all, however much room there is.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,12 +74,15 @@ class Adrift:
         if path.stat().st_size > LARGEST:
             raise OSError("the database is too large for the memory")
         self._path = path
+        self.read_only = not may_be_written(path)
         self._next_try = time.monotonic() + RETRY_S
         connection = opening.in_memory(path)
         _copy(path, connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
         self.db = SqliteDatabase(connection)
+        if not all(self.db.table(table).exists() for table in (*_TABLES, "toolsets", "flags", *_REFUSED)):
+            return  # Of an older version: whoever asked for it can see that, and must not write.
         self._last = {
             table: self.db.execute(f"select ifnull(max(id), 0) from {table}").fetchone()[0] for table in _TABLES
         }
@@ -76,16 +95,19 @@ class Adrift:
                 )
         connection.execute("create temp table switched (name text primary key)")
         passing = ", ".join(f"'{name}'" for name in _PASSING)
+        commanded = " or ".join(f"{{row}}.name like '{name}'" for name in _COMMANDED)
+        counts = commanded if self.read_only else f"{{row}}.name not in ({passing})"
         for what, row in (("insert", "new"), ("update", "new"), ("delete", "old")):
             connection.execute(
-                f"create temp trigger log_flags_{what} after {what} on main.flags when {row}.name not in ({passing}) "
+                f"create temp trigger log_flags_{what} after {what} on main.flags when {counts.format(row=row)} "
                 f"begin insert or ignore into switched values ({row}.name); end"
             )
+        reason = "attempt to write a readonly database" if self.read_only else "database or disk is full"
         for table, changes in _REFUSED.items():
             for number, what in enumerate(changes):
                 connection.execute(
                     f"create temp trigger refuse_{table}_{number} before {what} on main.{table} "
-                    "begin select raise(abort, 'database or disk is full'); end"
+                    f"begin select raise(abort, '{reason}'); end"
                 )
 
     def come_back(self, *, at_once: bool = False) -> bool:
@@ -107,7 +129,17 @@ class Adrift:
 
     @property
     def sentence(self) -> str:
-        return SENTENCE.format(path=self._path)
+        return _(READ_ONLY if self.read_only else SENTENCE, path=self._path)
+
+    @property
+    def lost(self) -> str:
+        """A sentence for whoever closes it, where something of it still cannot be written."""
+        return _(LOST_READ_ONLY if self.read_only else LOST, path=self._path)
+
+    def nothing_new(self) -> None:
+        """What changed so far need not be written: whoever opens the file does it again."""
+        self.db.execute("delete from temp.changed")
+        self.db.execute("delete from temp.switched")
 
     def close(self) -> None:
         self.db.conn.close()
@@ -209,7 +241,18 @@ class Adrift:
                     there.execute(f"insert into chats ({names}) values ({marks})", list(chat.values()))
                     gone = False
             columns[column] = None if gone and column in ("parent_id", "head_id") else value
+        if columns.get("toolset_id"):
+            columns["toolset_id"] = self._toolset(there, columns["toolset_id"])
         return columns
+
+    def _toolset(self, there: sqlite3.Connection, identity: int) -> int | None:
+        """The number in the file of a set of tools that a reply was told of; each set is kept once, by its text."""
+        row = self._row(self.db.conn, "toolsets", identity)
+        if row is None:
+            return None
+        for (known,) in there.execute("select id from toolsets where specs = ?", (row["specs"],)).fetchall():
+            return int(known)
+        return int(there.execute("insert into toolsets (specs) values (?)", (row["specs"],)).lastrowid or 0)
 
     @staticmethod
     def _remove(db: SqliteDatabase, table: str, identity: int) -> None:
@@ -223,8 +266,7 @@ class Adrift:
 def _copy(path: Path, target: sqlite3.Connection) -> None:
     """Read the whole file. Where not even what SQLite puts beside it can be made, and there is no log, it is read as
     one that nobody changes: on a full disk nobody does."""
-    log = path.with_name(f"{path.name}-wal")
-    alone = not log.exists() or log.stat().st_size == 0
+    alone = log_of(path) is None
     for options in ("", "immutable=1") if alone else ("",):
         try:
             with closing(opening.connect(path, query=options)) as source:

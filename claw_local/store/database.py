@@ -23,7 +23,7 @@ from ..paths import Paths
 from . import opening
 from .adrift import Adrift
 from .content import Content
-from .failing import in_words, is_the_disk
+from .failing import in_words, is_read_only, is_the_disk
 from .migrations import MIGRATIONS, Migration
 
 T = TypeVar("T")
@@ -54,10 +54,11 @@ class Database(Content):
             with self.errors_in_words():
                 self._create_private()
                 self._migrate(migrations)
-        except DiskError:
+        except DiskError as error:
             # One that is up to date can be read, and what is said now kept in memory.
-            if not self._cast_off() or self._applied() != [migration.__name__ for migration in migrations]:
+            if not self._cast_off():
                 raise
+            self._must_be_up_to_date([migration.__name__ for migration in migrations], error)
         self.accept()
 
     @property
@@ -116,8 +117,9 @@ class Database(Content):
                 self._local.writing = False
 
     def keeping(self, work: Callable[[], T]) -> T:
-        """Do something that writes, all or nothing. If the disk is full or fails, it is done on a copy in memory, and
-        so is all that follows, until it can be written: see `adrift`. Inside a transaction it is simply done.
+        """Do something that writes, all or nothing. If the disk is full, fails or is read-only, it is done on a copy in
+        memory, and so is all that follows, until it can be written: see `adrift`. Inside a transaction it is simply
+        done.
 
         Raises:
             DiskError: the database cannot be read any more either, or is too large to be copied.
@@ -134,6 +136,13 @@ class Database(Content):
         """A sentence for the person while what is said is kept in memory only; else ""."""
         adrift = self._adrift
         return "" if adrift is None else adrift.sentence
+
+    def nothing_new(self) -> None:
+        """What was changed since this was opened need not be written, if it is in memory only: it is done again by
+        whoever opens the file."""
+        if self._adrift is not None:
+            with self._connections[self._adrift.db.conn]:
+                self._adrift.nothing_new()
 
     def _cast_off(self) -> bool:
         with self._guard:
@@ -182,7 +191,7 @@ class Database(Content):
         if self._closed:
             return
         self._come_back(at_once=True)
-        lost = self._adrift is not None
+        lost = "" if self._adrift is None else self._adrift.lost
         self._closed = True
         with self._guard:
             connections = list(self._connections.items())
@@ -193,13 +202,7 @@ class Database(Content):
                 finally:
                     lock.release()
         if lost:
-            raise DiskError(
-                _(
-                    "{path} still cannot be written, so what was said since the disk was full "
-                    "or failed is not kept. Free some space before you go on.",
-                    path=self.path,
-                )
-            )
+            raise DiskError(lost)
 
     @contextmanager
     def errors_in_words(self) -> Iterator[None]:
@@ -208,7 +211,7 @@ class Database(Content):
         except OverflowError as error:
             raise NotFoundError(_("There is nothing with that number: it is larger than any id can be.")) from error
         except (sqlite3.Error, OSError) as error:
-            if is_the_disk(error):
+            if is_the_disk(error) or is_read_only(self.path, error):
                 raise DiskError(in_words(self.path, error, BUSY_TIMEOUT_S)) from error
             raise StoreError(in_words(self.path, error, BUSY_TIMEOUT_S)) from error
 
@@ -242,16 +245,7 @@ class Database(Content):
         if self._applied() == known:
             return
         applied = self._applied()
-        newer = [name for name in applied if name not in known]
-        if newer:
-            raise StoreError(
-                _(
-                    "{path} was written by a newer claw-local (it knows {newer}). Update "
-                    "claw-local; nothing in the file was changed.",
-                    path=self.path,
-                    newer=newer[0],
-                )
-            )
+        self._refuse_newer(applied, known)
         if applied:
             with self.write():
                 # Looked up again under the write lock, here as below: another process may have been quicker.
@@ -267,6 +261,33 @@ class Database(Content):
                         migration(db)
                         rebuilt(migration.__name__)
                         db.table("migrations").insert({"name": migration.__name__, "applied_at": now()})
+
+    def _refuse_newer(self, applied: list[str], known: list[str]) -> None:
+        newer = [name for name in applied if name not in known]
+        if newer:
+            raise StoreError(
+                _(
+                    "{path} was written by a newer claw-local (it knows {newer}). Update "
+                    "claw-local; nothing in the file was changed.",
+                    path=self.path,
+                    newer=newer[0],
+                )
+            )
+
+    def _must_be_up_to_date(self, known: list[str], error: DiskError) -> None:
+        """Raises StoreError: what was read into memory, as it could not be written for this, is of another version."""
+        applied = self._applied()
+        self._refuse_newer(applied, known)
+        if applied != known and self._adrift is not None and self._adrift.read_only:
+            raise StoreError(
+                _(
+                    "{path} was written by an older claw-local, and cannot be written to bring it up to date. Make it "
+                    "writable, or copy its folder to where it can be written and set CLAW_LOCAL_HOME to the copy.",
+                    path=self.path,
+                )
+            ) from error
+        if applied != known:
+            raise error
 
     @contextmanager
     def _rebuilding(self) -> Iterator[Callable[[str], None]]:

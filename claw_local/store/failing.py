@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from pathlib import Path
 
@@ -16,6 +17,28 @@ def is_the_disk(error: Exception) -> bool:
         return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+def is_read_only(path: Path, error: Exception) -> bool:
+    """Whether it is that a database, or what SQLite puts beside it, may not be written here."""
+    if may_be_written(path):
+        return False
+    if isinstance(error, OSError):
+        return error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def may_be_written(path: Path) -> bool:
+    """Whether the system lets a database and its folder be written, full or not."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def log_of(path: Path) -> Path | None:
+    """The log beside a database that was not closed, which may hold its newest part; None: there is none, or it is
+    empty."""
+    log = path.with_name(f"{path.name}-wal")
+    return log if log.exists() and log.stat().st_size > 0 else None
 
 
 def in_words(path: Path, error: Exception, busy_s: float) -> str:
@@ -53,6 +76,13 @@ def in_words(path: Path, error: Exception, busy_s: float) -> str:
             "{path} has been locked by another program for {seconds:.0f} s. Close that program and try again.",
             path=path,
             seconds=busy_s,
+        )
+    if "unable to open" in text and not may_be_written(path) and (log := log_of(path)) is not None:
+        return _(
+            "{path} cannot be written, and its newest part stands in {log}, which can only be read where it can be "
+            "written. Copy the folder to such a place, and set CLAW_LOCAL_HOME to the copy.",
+            path=path,
+            log=log.name,
         )
     if "unable to open" in text or isinstance(error, OSError):
         return _(

@@ -138,17 +138,21 @@ class Drafting(Opened):
         """`chat_id`: the chat it goes on with; None: it stands beside it."""
         engine = lease.engine
         prompt = rendered(engine, messages, tools, reserve=min(drawn.max_tokens, engine.info.context // 4))
-        self.store.messages.describe(
-            reply_id,
-            model=engine.info.name,
-            model_sha256=engine.info.sha256,
-            adapter_id=chosen.id if chosen else 0,
-            hint_ids=[hint.id for hint in active],
-            system=system,
-            toolset_id=kept(self.store, tools),
-        )
-        if active:
-            self.store.hints.count_use([hint.id for hint in active])
+
+        def note() -> None:
+            self.store.messages.describe(
+                reply_id,
+                model=engine.info.name,
+                model_sha256=engine.info.sha256,
+                adapter_id=chosen.id if chosen else 0,
+                hint_ids=[hint.id for hint in active],
+                system=system,
+                toolset_id=kept(self.store, tools),
+            )
+            if active:
+                self.store.hints.count_use([hint.id for hint in active])
+
+        self.store.database.keeping(note)
 
         def begin(cancel: threading.Event) -> tuple[Generation, Iterator[str]]:
             shelving = self._shelving if chat_id is not None else None

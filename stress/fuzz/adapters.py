@@ -25,7 +25,7 @@ from .target import Target
 
 def targets(folder: Path) -> list[Target]:
     base = BaseShape.of(write_tiny(folder / "base.gguf"))
-    lora = random_lora(rank=1)
+    lora = random_lora(rank=1, blocks=1)
     write_peft(lora, folder / "peft")
     write_gguf(lora, base, folder / "lora.gguf")
     files: dict[str, bytes | Path] = {

@@ -25,9 +25,13 @@ from ..outcome import Outcome
 from .apart import KINDS as APART
 from .apart import Apart
 from .looking import export_faults, home_faults, leavings
+from .nursery import Nursery
+from .programs import environment
 from .together import KINDS as TOGETHER
 from .together import Together
 
+STEPS = 8
+"""Of a learning run: so many that some of its kills fall between its steps."""
 PROMISE = "Killed anywhere: nothing shown is lost, nothing is damaged, locked or left lying"
 
 
@@ -45,13 +49,17 @@ def run(options: argparse.Namespace) -> Outcome:
     chance = random.Random(options.seed)
     end = time.monotonic() + options.seconds if options.seconds else None
     folder = Path(tempfile.mkdtemp(prefix="claw-stress-"))
-    together = apart = None
+    together = apart = nursery = None
     try:
         outside = folder / "outside"
         outside.mkdir()
         paths = make(folder / "home")
-        together = Together(paths, outside, chance)
-        apart = Apart(paths, folder, chance)
+        more = paths.settings.read_text("utf-8").replace("\nsteps = 2\n", f"\nsteps = {STEPS}\n")
+        paths.settings.write_text(more, "utf-8")
+        if sys.platform == "linux":
+            nursery = Nursery(environment(paths.data))
+        together = Together(paths, outside, chance, nursery)
+        apart = Apart(paths, folder, chance, nursery)
         for number in range(options.tries or 300):
             if end is not None and time.monotonic() > end:
                 break
@@ -70,9 +78,13 @@ def run(options: argparse.Namespace) -> Outcome:
         for line in [*_at_the_end(paths, together, outside), *export_faults(paths, outside)]:
             outcome.fail(f"at the end: {line}")
         outcome.notes["shown replies looked for"] = len(together.shown)
-        outcome.notes["still at work when killed"] = f"{together.caught + apart.caught} of {outcome.tries}"
+        caught = together.caught + apart.caught
+        at_work = sum(caught[kind] for kind in set(kinds))
+        by_kind = ", ".join(f"{kind} {number}" for kind, number in sorted(caught.items()))
+        outcome.notes["still at work when killed"] = f"{at_work} of {outcome.tries} ({by_kind})"
+        outcome.notes["kills of others with a learning run at work beside"] = together.beside
     finally:
-        for one in (together, apart):
+        for one in (together, apart, nursery):
             if one is not None:
                 one.end()
         if outcome.failures:

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from claw_local.store.unlocking import VARIABLE
 
 from ..homes import faults
 from .looking import home_faults, leavings
+from .nursery import Nursery
 from .programs import COMMAND, Program, environment
 
 KINDS = ("migrate", "restore", "encrypt")
@@ -35,12 +37,15 @@ class Apart:
         folder: where copies are made.
     """
 
-    def __init__(self, paths: Paths, folder: Path, chance: random.Random) -> None:
-        self.paths, self.folder, self.chance = paths, folder, chance
-        self.caught = 0
+    def __init__(self, paths: Paths, folder: Path, chance: random.Random, nursery: Nursery | None = None) -> None:
+        self.paths, self.folder, self.chance, self.nursery = paths, folder, chance, nursery
+        self.caught: Counter[str] = Counter()
         self._lasts = {"migrate": 3.0, "restore": 3.0, "encrypt": 0.4}
         self._old: Path | None = None
-        self._backup: Path | None = None
+        # Made now, while nothing is at work in the home.
+        self._backup = folder / "home.backup"
+        command = [*COMMAND, "backup", str(self._backup), "--force"]
+        subprocess.run(command, env=environment(paths.data), check=True, capture_output=True)
 
     def end(self) -> None:
         """Nothing stands open."""
@@ -76,10 +81,6 @@ class Apart:
         return [*found, *(f"left lying: {path}" for path in leavings(copy))]
 
     def _kill_restore(self, copy: Path) -> list[str]:
-        if self._backup is None:
-            self._backup = self.folder / "home.backup"
-            command = [*COMMAND, "backup", str(self._backup), "--force"]
-            subprocess.run(command, env=environment(self.paths.data), check=True, capture_output=True)
         shutil.copytree(self.paths.data, copy, ignore=shutil.ignore_patterns("*-wal", "*-shm", "models"))
         shutil.copytree(self.paths.models, copy / "models")
         with (
@@ -94,6 +95,7 @@ class Apart:
                 "values ('since', '', '', 1, 0, ?, ?)",
                 (now(), now()),
             )
+            connection.execute("update runs set process = ''")  # Theirs are at work in the other home.
             connection.execute(f"update adapters set gguf_path = replace(gguf_path, '{self.paths.data}', '{copy}')")
             connection.execute(f"update adapters set peft_dir = replace(peft_dir, '{self.paths.data}', '{copy}')")
         before = _chats(paths)
@@ -117,7 +119,7 @@ class Apart:
             off = self.chance.random() < 0.5
             if off:
                 encrypting.encrypt(paths, lambda: unlocking.made(KEY, "passphrase"))
-            program = Program(copy, [*COMMAND, "encrypt", "off" if off else "on"])
+            program = Program(copy, ["encrypt", "off" if off else "on"], nursery=self.nursery)
             while program.lives and not any(paths.data.glob(".claw-local.db.*")):
                 time.sleep(0.001)  # Most of its time it starts.
             self._kill_within("encrypt", program)
@@ -138,7 +140,7 @@ class Apart:
             opening.let_go(paths.database)
 
     def _begin_and_kill(self, kind: str, copy: Path, arguments: list[str]) -> None:
-        self._kill_within(kind, Program(copy, [*COMMAND, *arguments]))
+        self._kill_within(kind, Program(copy, arguments, nursery=self.nursery))
 
     def _kill_within(self, kind: str, program: Program) -> None:
         began = time.monotonic()
@@ -146,7 +148,7 @@ class Apart:
         if ended:
             self._lasts[kind] = max(0.1, time.monotonic() - began)
         else:
-            self.caught += 1
+            self.caught[kind] += 1
             self._lasts[kind] *= 1.03
         program.kill(all_of_it=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from claw_local import Assistant
@@ -15,6 +16,7 @@ from claw_local.cli.common import harmless
 from claw_local.engine.gguf_file import read_header
 from claw_local.errors import ClawError
 from claw_local.paths import Paths
+from claw_local.store import opening
 
 from ..homes import faults
 
@@ -59,6 +61,13 @@ def home_faults(paths: Paths, shown: list[Shown], outside: Path, *, working: boo
     if not working:
         found += [f"left lying: {path}" for path in leavings(paths.data, outside)]
     return found
+
+
+def run_at_work(paths: Paths) -> str:
+    """The phase of the learning run that is going on, as its row says; "" for none."""
+    with closing(opening.connect(paths.database)) as connection:
+        row = connection.execute("select phase from runs where state = 'running' order by id desc limit 1").fetchone()
+    return str(row[0]) if row else ""
 
 
 def leavings(*folders: Path) -> list[Path]:

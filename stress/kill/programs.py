@@ -18,6 +18,8 @@ import psutil
 
 from claw_local.store.unlocking import VARIABLE
 
+from .nursery import Forked, Nursery
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "claw_local")
 
@@ -49,33 +51,42 @@ class Program:
     """A command that runs, with all it says read as it comes.
 
     Args:
+        arguments: of `claw-local`.
         on_terminal: give it a pseudo-terminal of 100 by 30.
+        nursery: begin it there.
     """
 
-    def __init__(self, home: Path, arguments: Sequence[str], *, on_terminal: bool = False) -> None:
+    def __init__(
+        self, home: Path, arguments: Sequence[str], *, on_terminal: bool = False, nursery: Nursery | None = None
+    ) -> None:
         self.began = time.monotonic()
         self._said = bytearray()
         self._guard = threading.Lock()
         self.keyboard = -1
         if on_terminal:
-            mine, theirs = pty.openpty()
-            _size(mine)
-            self._process = subprocess.Popen(
-                arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(home), start_new_session=True
-            )
-            os.close(theirs)
-            self.keyboard = source = mine
+            source, theirs = pty.openpty()
+            _size(source)
+            streams = [theirs, theirs, theirs]
+            self.keyboard = source
         else:
+            source, theirs = os.pipe()
+            nothing = os.open(os.devnull, os.O_RDWR)
+            streams = [nothing, theirs, nothing]
+        self._source = source
+        self._process: Forked | subprocess.Popen[bytes]
+        if nursery is None:
             self._process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                [*COMMAND, *arguments],
+                stdin=streams[0],
+                stdout=streams[1],
+                stderr=streams[2],
                 env=environment(home),
                 start_new_session=True,
             )
-            assert self._process.stdout is not None
-            source = self._process.stdout.fileno()
+        else:
+            self._process = nursery.begin(arguments, environment(home), streams)
+        for stream in set(streams):
+            os.close(stream)
         self._reader = threading.Thread(target=self._read, args=(source,), daemon=True)
         self._reader.start()
 
@@ -121,6 +132,11 @@ class Program:
         self._reader.join(5)
         return True
 
+    def strike(self) -> None:
+        """SIGKILL to all of it, without waiting for anything; `kill` cleans up after it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
     def kill(self, *, all_of_it: bool) -> None:
         """SIGKILL: to it alone, or to its children at the same moment too. Children that it leaves are waited for, as
         they end by themselves, and killed where they do not."""
@@ -138,16 +154,16 @@ class Program:
             with contextlib.suppress(psutil.Error):
                 child.kill()
         self._reader.join(5)
-        if self.keyboard >= 0:
+        if self._source >= 0:
             with contextlib.suppress(OSError):
-                os.close(self.keyboard)
-            self.keyboard = -1
+                os.close(self._source)
+            self._source = self.keyboard = -1
 
     def _read(self, source: int) -> None:
         while True:
             try:
                 piece = os.read(source, 65536)
-            except OSError:  # A terminal whose program has ended.
+            except OSError:  # A terminal whose program has ended, or what was closed here.
                 return
             if not piece:
                 return

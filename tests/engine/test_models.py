@@ -117,6 +117,14 @@ def test_a_model_too_big_for_memory_is_refused_with_numbers(model_path: Path) ->
     assert models.check_model(model_path, memory=2**27, on_gpu=True)
 
 
+def test_a_damaged_count_of_layers_is_too_much_for_any_memory(model_path: Path) -> None:
+    """Billions of them are not listed one by one."""
+    header = read_header(model_path)
+    sized = models.kv_bytes(header, 1000)
+    header.metadata["llama.block_count"] = 30 * 10**8
+    assert models.kv_bytes(header, 1000) == sized * 10**8
+
+
 def test_the_hash_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(b"one")

@@ -196,6 +196,36 @@ def test_switches_come_back_with_the_rest(store: Store, home: Paths, broken: Cal
     again.close()
 
 
+def test_the_tools_a_reply_was_told_of_come_back_with_it(
+    store: Store, home: Paths, broken: Callable[[bool], None]
+) -> None:
+    """Under the number they have in the file by then: another program may have kept a set of its own, or the same."""
+    known = store.tool_calls.toolset_id('["known"]')
+    broken(True)
+    replies = {}
+    for specs in ('["known"]', '["mine"]', '["both"]'):
+
+        def put(specs: str = specs) -> int:
+            with store.database.write():
+                toolset = store.tool_calls.toolset_id(specs)
+                return store.messages.add(1, "assistant", specs, parent_id=None, toolset_id=toolset)
+
+        replies[specs] = store.database.keeping(put)
+    broken(False)
+    other = Store(home)
+    theirs = [other.tool_calls.toolset_id(specs) for specs in ('["both"]', '["theirs"]')]
+    other.close()
+    store.close()
+    again = Store(home)
+    for specs, reply in replies.items():
+        assert again.tool_calls.toolset(again.messages.get(reply).toolset_id) == specs
+    with again.database.read() as db:
+        sets = dict(db.execute("select id, specs from toolsets").fetchall())
+    assert sets[known] == '["known"]' and [sets[one] for one in theirs] == ['["both"]', '["theirs"]']
+    assert sorted(sets.values()) == ['["both"]', '["known"]', '["mine"]', '["theirs"]']
+    again.close()
+
+
 def test_half_of_a_transaction_is_never_done_again(store: Store, broken: Callable[[bool], None]) -> None:
     """What fails inside a transaction is undone with all of it; whoever began it may do it again."""
     broken(True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from claw_local.errors import AdapterError
 from claw_trainer.batches import pack
@@ -135,6 +137,28 @@ def test_a_parent_made_for_another_model_is_refused(
     other = load_base(model_path)
     with pytest.raises(AdapterError, match="another one"):
         Policy(other, parent=folder)
+
+
+def test_a_parent_that_leaves_layers_as_they_are_is_gone_on_with(
+    tmp_path: Path, tiny_models: dict[str, Path], tiny_policy: Policy, make_random: Callable[..., None]
+) -> None:
+    make_random(tiny_policy, 0.1)
+    with torch.no_grad():
+        for name, parameter in tiny_policy.model.named_parameters():
+            if ".layers.0." in name and "lora_B" in name:
+                parameter.zero_()
+    expected = tiny_policy.response_logprobs("policy", TURNS)[0]
+    folder = tiny_policy.save(tmp_path / "peft")
+    matrices = load_file(folder / "adapter_model.safetensors")
+    save_file(
+        {name: one for name, one in matrices.items() if ".layers.0." not in name},
+        folder / "adapter_model.safetensors",
+        {"format": "pt"},
+    )
+    config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+    (folder / "adapter_config.json").write_text(json.dumps({**config, "init_lora_weights": False}), "utf-8")
+    child = Policy(load_base(tiny_models["llama"], exact=True), rank=16, parent=folder)
+    assert torch.allclose(child.response_logprobs("policy", TURNS)[0], expected, atol=1e-5)
 
 
 def test_a_parent_whose_files_are_missing_is_refused(tmp_path: Path, tiny_models: dict[str, Path]) -> None:

@@ -251,7 +251,7 @@ def _parent_config(parent: Path) -> Any:
 
 
 def _load_matrices(model: Any, folder: Path, adapter: str) -> None:
-    """Fill an adapter of the model from a PEFT folder."""
+    """Fill an adapter of the model from a PEFT folder. Layers that it has no matrices for begin without an update."""
     from peft import set_peft_model_state_dict
     from safetensors.torch import load_file
 
@@ -259,6 +259,11 @@ def _load_matrices(model: Any, folder: Path, adapter: str) -> None:
         result = set_peft_model_state_dict(model, load_file(folder / "adapter_model.safetensors"), adapter_name=adapter)
     except RuntimeError as error:
         raise AdapterError(f"The adapter in {folder} does not fit the model: it was trained on another one.") from error
-    missing = [key for key in result.missing_keys if f".{adapter}." in key and "lora_" in key]
-    if missing or result.unexpected_keys:
+    layers = {name: value for name, value in model.named_parameters() if f".{adapter}." in name and "lora_" in name}
+    missing = [key for key in result.missing_keys if key in layers]
+    if result.unexpected_keys or len(missing) == len(layers):
         raise AdapterError(f"The adapter in {folder} does not fit the model: it was trained on another one.")
+    with torch.no_grad():
+        for key in missing:
+            if "lora_B" in key:
+                layers[key].zero_()

@@ -168,6 +168,8 @@ class ChatScreen(
         if home is None:
             return
         home.on_judged(self._hear)
+        if said := home.store.database.adrift:
+            self.claw.say(said, title=_("Nothing is kept"), severity="warning", timeout=20)
         try:
             await self.open_chat(self.chat_id)
             if self.first_workspace:
