@@ -118,12 +118,11 @@ class History:
         return self._store.chats.update(chat_id, touch=False, title=title)
 
     def duplicate(self, chat_id: int) -> Chat:
-        """A new chat with the branch that is shown. It goes on by itself; the copied part teaches nothing twice."""
-        chat = self._store.chats.get(chat_id)
-        branch = self._store.messages.branch(chat.head_id)
-        finished = next((n for n, message in enumerate(branch) if message.state == "streaming"), len(branch))
-        title = f"{chat.title or 'untitled'} (copy)"
-        return self._store.chats.get(self._store.trees.copy(chat_id, branch[:finished], title))
+        """A new chat with all branches and marks of this one. It goes on by itself; the copied part teaches nothing
+        twice, and its verdicts count once.
+        """
+        title = f"{self._store.chats.get(chat_id).title or 'untitled'} (copy)"
+        return self._store.chats.get(self._store.trees.copy(chat_id, title))
 
     def set_draft(self, chat_id: int | None, text: str) -> None:
         """Keep what is typed and not sent yet; without a chat, for the one that is not begun yet: each open program has
