@@ -1,4 +1,4 @@
-"""What is typed in stored chats and not sent: a text for each window that shows one. It must never know what is typed."""
+"""What is typed in stored chats and not sent: a text for each window. It must never know what is typed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..store.processes import process_identity, process_lives
 
 
 class ChatDrafts:
-    """One window's texts. The first window that types in a chat has its draft; what another one types there meanwhile is
-    kept beside it, and given to whoever shows the chat next, once nobody has it any more. No text is ever written over."""
+    """One window's texts. The first window that types in a chat has its draft; what another one types there meanwhile
+    is kept beside it, and given to whoever shows the chat next, once nobody has it any more. None is overwritten."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

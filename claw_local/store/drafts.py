@@ -1,7 +1,8 @@
 """Where it stands who is typing in a chat, and what other windows have typed in it. It must never know what is typed.
 
-One window's text of a chat is the chat's `draft`; the flag `drafting/CHAT` says which window's, as `WINDOW/PROCESS`. What
-another window types there meanwhile stands in a flag `drafting/CHAT/WINDOW/PROCESS`; without a process nobody has it.
+One window's text of a chat is the chat's `draft`; the flag `drafting/CHAT` says which window's, as `WINDOW/PROCESS`.
+What another window types there meanwhile stands in a flag `drafting/CHAT/WINDOW/PROCESS`; without a process nobody has
+it.
 """
 
 from __future__ import annotations

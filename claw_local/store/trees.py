@@ -117,7 +117,7 @@ class Trees:
 
 
 def _copy_messages(db: SqliteDatabase, chat_id: int, made: int) -> dict[int, int]:
-    """Copy a chat's main line, all its branches, into another chat. Returns the copies' ids by those of the messages."""
+    """Copy a chat's main line, all its branches, into another chat. Returns the copies' ids by the messages' ids."""
     names = ", ".join(name for name in db.table("messages").columns_dict if name not in _NOT_COPIED)
     copy = (
         f"insert into messages (chat_id, parent_id, learn, {names}) "
