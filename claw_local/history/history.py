@@ -136,7 +136,7 @@ class History:
             self._chat_drafts.keep(chat_id, text)
 
     def draft(self, chat_id: int | None) -> str:
-        """What this program's `set_draft` kept last, or what nobody has any more. The chat is shown here from now on."""
+        """What this program's `set_draft` kept last, or what nobody has any more; the chat is shown here now."""
         return self._new_draft.get() if chat_id is None else self._chat_drafts.take(chat_id)
 
     def leave_draft(self, chat_id: int) -> None:

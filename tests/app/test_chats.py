@@ -146,6 +146,10 @@ async def test_a_copy_goes_on_by_itself(app: ClawApp, scripted: Any, until: Unti
         await until(pilot, lambda: app.main.chat_id != first and app.main.query(Question))
         await until(pilot, app.main.transcript.replies)
         assert "▼" in foot(app.main.transcript.replies()[0])
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "Marked as good. This reply never teaches." in said(app))
+        assert "▲" in foot(app.main.transcript.replies()[0])
+        assert scripted.store.signals.of([reply.message_id])[reply.message_id][0].score == -1
         await say(pilot, app, "only here", until)
         assert len(scripted.messages(first)) == 2
         assert [message.content for message in scripted.messages(app.main.chat_id)][::2] == ["hello", "only here"]
