@@ -132,6 +132,8 @@ def check_text(paths: Paths, text: str) -> None:
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join([section, *map(str, first["loc"])])
+            if first["type"] == "extra_forbidden" and _is_secret(key):
+                raise SettingsError(_no_secret(key)) from error
             hint = _closest(key, names()) if first["type"] == "extra_forbidden" else ""
             raise SettingsError(
                 " ".join(
@@ -276,15 +278,8 @@ def _known(key: str) -> str:
     if key in _sections():
         inside = ", ".join(name for name in known if name.startswith(f"{key}."))
         raise UsageError(_("{key} is a section. Its settings are: {inside}.", key=key, inside=inside))
-    if key.rpartition(".")[2].lower().replace("-", "_") in _SECRETS:
-        raise UsageError(
-            _(
-                "There is no setting {key}: secrets are never kept in the settings file. A "
-                "server's key comes from the environment or the system's keyring; the README "
-                "says how.",
-                key=key,
-            )
-        )
+    if _is_secret(key):
+        raise UsageError(_no_secret(key))
     raise UsageError(
         " ".join(
             filter(
@@ -296,6 +291,19 @@ def _known(key: str) -> str:
                 ],
             )
         )
+    )
+
+
+def _is_secret(key: str) -> bool:
+    return key.rpartition(".")[2].lower().replace("-", "_") in _SECRETS
+
+
+def _no_secret(key: str) -> str:
+    return _(
+        "There is no setting {key}: secrets are never kept in the settings file. A "
+        "server's key comes from the environment or the system's keyring; the README "
+        "says how.",
+        key=key,
     )
 
 

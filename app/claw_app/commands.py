@@ -175,9 +175,11 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             N_("Score over time, hints, runs, adapters"),
             N_("Learned"),
         ),
-        Command("learn_now", "f5", "", N_("Learn now"), N_("Train on what you taught; again to stop")),
+        Command("learn_now", "f5", "", N_("Learn now"), N_("Train on what you taught; again to pause or stop")),
         Command("learning_status", "", "", N_("How learning stands"), N_("What learning by itself waits for")),
-        Command("hold_learning", "", "", N_("Pause learning"), N_("Learn nothing by itself until you resume")),
+        Command(
+            "hold_learning", "", "", N_("Pause learning"), N_("Leave a run; learn nothing by itself until you resume")
+        ),
         Command("release_learning", "", "", N_("Resume learning"), N_("It may learn by itself again")),
     ),
     N_("Typing"): (

@@ -4,6 +4,8 @@ from claw_local.language import N_
 
 WIDE = 100
 """Columns from which the list of chats is open by itself."""
+BROAD = 160
+"""Columns from which that list has room for longer titles."""
 
 PLACEHOLDER = N_("Ask anything · @ attaches a file · / for commands")
 SENDS = N_("Enter sends · Ctrl+J new line")

@@ -128,11 +128,15 @@ def edit() -> None:
                 if text == before:
                     typer.echo(_("Nothing was changed."))
                     return
+                settings_file.check_text(paths, text)
+                theme = _theme_in(text)
+                if theme and theme != _theme_in(before):
+                    _check_theme(paths, theme)
                 settings_file.write_text(paths, text)
             except FileNotFoundError as error:
                 raise SettingsError(_("The editor left no file. Nothing was changed.")) from error
-            except (SettingsError, UnicodeDecodeError) as error:
-                said = str(error) if isinstance(error, SettingsError) else _("This is not UTF-8 text.")
+            except (SettingsError, UsageError, UnicodeDecodeError) as error:
+                said = str(error) if not isinstance(error, UnicodeDecodeError) else _("This is not UTF-8 text.")
                 if not sys.stdin.isatty():
                     raise SettingsError(said + " " + _("Nothing was changed.")) from error
                 typer.echo(said, err=True)
@@ -141,6 +145,16 @@ def edit() -> None:
             else:
                 typer.echo(_("Kept in {file}.", file=paths.settings))
                 return
+
+
+def _theme_in(text: str) -> str:
+    """The theme that a settings file names; "" if it names none, or cannot be read."""
+    import tomllib
+
+    try:
+        return str(tomllib.loads(text).get("app", {}).get("theme", ""))
+    except (ValueError, RecursionError, AttributeError):
+        return ""
 
 
 def _check_theme(paths: Paths, name: str) -> None:

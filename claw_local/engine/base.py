@@ -146,11 +146,13 @@ class Prompt:
         token_ids: [T] prompt tokens, ending where the assistant begins to write; empty where a server makes them.
         dropped: how many of the oldest messages were left out because the chat is longer than the context.
         messages: what is sent to a server that makes the tokens itself; empty otherwise.
+        marks: what stands around results of tools in it as common text, which a small model repeats; see `echoes`.
     """
 
     token_ids: tuple[int, ...]
     dropped: int = 0
     messages: tuple[Message, ...] = ()
+    marks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -167,6 +169,7 @@ class Generation:
         first_token_s, total_s: seconds from the call.
         noted: what `FormedSampling.alternatives` asked for, one for each token.
         lora: PEFT folder of the adapter that a server answers with; None for none.
+        cut: whether something the model wrote was cut out of the text, which is then not what the tokens say.
     """
 
     prompt_ids: tuple[int, ...]
@@ -183,6 +186,7 @@ class Generation:
     counted: tuple[int, int] = (0, 0)
     noted: list[Noted] = field(default_factory=list)
     lora: Path | None = None
+    cut: bool = False
 
     @property
     def prompt_tokens(self) -> int:

@@ -55,7 +55,10 @@ def rendered(
             pass  # It wants calls and results in a form of its own: then they are told in words.
     if tools or called:
         messages = told_in_words(messages, tools, now=now)
-    return engine.render(messages, reserve=reserve)
+    prompt = engine.render(messages, reserve=reserve)
+    # A mark that begins a call is one only where there is something to call.
+    marks = (RESULT_OPEN, RESULT_CLOSE) if tools else (RESULT_OPEN, RESULT_CLOSE, OPEN, CLOSE)
+    return replace(prompt, marks=marks) if called else prompt
 
 
 def in_words(engine: ChatEngine) -> bool:

@@ -119,8 +119,8 @@ class Forgetting:
             if self._store.database.adrift:
                 raise DiskError(
                     _(
-                        "Nothing can be taken off a disk that is full, fails or is read-only. Free some space, or make it "
-                        "writable, and forget then."
+                        "Nothing can be taken off a disk that is full, fails or is read-only. Free some space, or make "
+                        "it writable, and forget then."
                     )
                 )
             if self._store.runs.running() is not None:

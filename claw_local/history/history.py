@@ -16,6 +16,7 @@ from ..store import AdapterRecord, Chat, Store, StoredMessage
 from ..store.database import now
 from ..store.words import parse, pattern
 from . import exporting
+from .chat_drafts import ChatDrafts
 from .formats import own
 from .formats.tree import clean
 from .new_draft import NewDraft
@@ -51,6 +52,7 @@ class History:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._new_draft = NewDraft(store)
+        self._chat_drafts = ChatDrafts(store)
 
     # Finding
 
@@ -119,29 +121,33 @@ class History:
         return self._store.chats.update(chat_id, touch=False, title=title)
 
     def duplicate(self, chat_id: int) -> Chat:
-        """A new chat with the branch that is shown. It goes on by itself; the copied part teaches nothing twice."""
-        chat = self._store.chats.get(chat_id)
-        branch = self._store.messages.branch(chat.head_id)
-        finished = next((n for n, message in enumerate(branch) if message.state == "streaming"), len(branch))
-        title = f"{chat.title or 'untitled'} (copy)"
-        return self._store.chats.get(self._store.trees.copy(chat_id, branch[:finished], title))
+        """A new chat with all branches and marks of this one. It goes on by itself; the copied part teaches nothing
+        twice, and its verdicts count once.
+        """
+        title = f"{self._store.chats.get(chat_id).title or 'untitled'} (copy)"
+        return self._store.chats.get(self._store.trees.copy(chat_id, title))
 
     def set_draft(self, chat_id: int | None, text: str) -> None:
-        """Keep what is typed and not sent yet; without a chat, for the one that is not begun yet: each open program has
-        its own."""
+        """Keep what is typed and not sent yet, in a chat or, without one, for the one that is not begun yet. Each open
+        program has its own text: none writes over another's."""
         text = clean(text)
         if chat_id is None:
             self._new_draft.set(text)
         else:
-            self._store.chats.update(chat_id, touch=False, draft=text)
+            self._chat_drafts.keep(chat_id, text)
 
     def draft(self, chat_id: int | None) -> str:
-        """What `set_draft` kept last; without a chat, else what a program that is closed had kept."""
-        return self._new_draft.get() if chat_id is None else self._store.chats.get(chat_id).draft
+        """What this program's `set_draft` kept last, or what nobody has any more; the chat is shown here now."""
+        return self._new_draft.get() if chat_id is None else self._chat_drafts.take(chat_id)
+
+    def leave_draft(self, chat_id: int) -> None:
+        """The chat is shown here no more: its draft is for whoever shows it next."""
+        self._chat_drafts.leave(chat_id)
 
     def close(self) -> None:
-        """What is typed for a new chat is for the next program that is opened."""
+        """What is typed and not sent is for the next program that is opened."""
         self._new_draft.leave()
+        self._chat_drafts.close()
 
     # Carrying
 

@@ -55,6 +55,7 @@ def _without_unanswered(branch: Sequence[StoredMessage]) -> Iterator[StoredMessa
 
 def written(stored: StoredMessage, model_sha256: str) -> tuple[int, ...]:
     """The tokens of a reply, if that model wrote all of its text."""
-    # A reply that a stop string cut short holds more tokens than text: it goes in as text.
-    mine = stored.model_sha256 == model_sha256 and not stored.sampling.get("stop")
+    # A reply that a stop string cut short, or whose echoes were cut, holds more tokens than text: it goes in as text.
+    cut = stored.sampling.get("stop") or stored.sampling.get("cut")
+    mine = stored.model_sha256 == model_sha256 and not cut
     return stored.response_ids if mine else ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import NotFoundError
 from ..language import _
-from . import search
+from . import drafts, search
 from .database import Database, now
 from .records import Chat
 from .rows import Teaching, chat_of, to_column
@@ -100,6 +100,7 @@ class Chats:
         mine = "message_id in (select id from messages where chat_id = ?)"
         with self._database.write() as db:
             search.remove_chat(db, chat_id)
+            drafts.remove(db, chat_id)
             for table in ("pieces", "signals", "samples"):
                 db.table(table).delete_where(mine, [chat_id])
             db.table("tool_calls").delete_where("chat_id = ?", [chat_id])

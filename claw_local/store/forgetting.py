@@ -14,7 +14,7 @@ from sqlite_utils import Database as SqliteDatabase
 
 from ..errors import NotFoundError
 from ..language import _
-from . import search
+from . import drafts, search
 from .exchanges import Cut, Node, cut
 from .many import change_of, delete_of, first_column, rows_of
 from .rows import TEACHING
@@ -49,7 +49,8 @@ class Going:
         taught: replies whose lesson had a part of it: they, those after, those before.
         cuts: chats that stay, with what is cut out of them.
         titles, systems, drafts, samplings: chats that stay and lose these.
-        new_drafts: names of what stands typed for a chat that is not begun yet, one for each window.
+        new_drafts: names of what stands typed for a chat that is not begun yet, one for each window, and beside the
+            draft of a chat.
         prompts: kept replies whose system prompt has the text in it.
         kept_files: calls of tools that keep a file's former content, or worked in a folder, with the text in it: they
             can be undone no more.
@@ -143,6 +144,7 @@ def erase(db: SqliteDatabase, going: Going) -> None:
     """Take it all out. To be called in a transaction with secure_delete on."""
     for chat_id in sorted(going.chats):
         search.remove_chat(db, chat_id)
+        drafts.remove(db, chat_id)
     for chat_id in sorted(going.titles):
         search.remove_title(db, chat_id, *next(rows_of(db, "title", "chats", "id", [chat_id])))
     search.remove_messages(db, going.messages)
@@ -318,7 +320,8 @@ def _beside(db: SqliteDatabase, text: str, going: Going) -> None:
         words = (kept or b"").decode("utf-16" if wide else "utf-8", "replace")
         if text in words.casefold() or text in (folder or "").casefold():
             going.kept_files.add(identity)
-    for name, words in db.conn.execute("select name, value from flags where name = 'draft' or name like 'draft/%'"):
+    query = "select name, value from flags where name = 'draft' or name like 'draft/%' or name like ?"
+    for name, words in db.conn.execute(query, (drafts.BESIDE,)):
         if text in words.casefold():
             going.new_drafts.add(name)
 

@@ -112,6 +112,7 @@ class Messages:
         self, message_id: int, generation: Generation, *, state: MessageState, timings: dict[str, float]
     ) -> None:
         """Fold the pieces into the whole reply with its tokens."""
+        cut = {"cut": True} if generation.cut else {}
         with self._database.write() as db:
             db.table("messages").update(
                 message_id,
@@ -121,7 +122,7 @@ class Messages:
                     "prompt_ids": pack_ints(generation.prompt_ids),
                     "response_ids": pack_ints(generation.response_ids),
                     "logprobs": pack_floats(generation.logprobs),
-                    "sampling": json.dumps({**_drawn(generation.sampling), "seed": generation.seed}),
+                    "sampling": json.dumps({**_drawn(generation.sampling), "seed": generation.seed, **cut}),
                     "timings": json.dumps(timings),
                     "finish_reason": generation.finish_reason,
                     "writer": "",

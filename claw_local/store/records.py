@@ -10,7 +10,8 @@ from ..language import _
 MessageState = Literal["done", "streaming", "interrupted", "failed"]
 TurnType = Literal["main", "side"]
 SignalSource = Literal["judge", "thumb", "edit", "regenerate", "tool", "copy"]
-SignalState = Literal["active", "waiting", "superseded"]
+SignalState = Literal["active", "waiting", "superseded", "copied"]
+"""A "copied" one stands in the copy of a chat: it is shown, and counts where it was given."""
 HintScope = Literal["everywhere", "chat", "turn"]
 HintState = Literal["active", "consolidated", "dropped"]
 AdapterState = Literal["candidate", "active", "retired", "rejected", "forgotten"]

@@ -15,6 +15,15 @@ from .rows import IN_DELETED
 _DELETED = "select id from chats where deleted_at != ''"
 
 
+_REWRITE_COPIES = """
+    update signals set hint = ? where state = 'copied' and hint = ? and message_id in (
+        select copy.id from messages copy join messages mine
+        on copy.created_at = mine.created_at and copy.content = mine.content and copy.role = mine.role
+        where mine.id = ?
+    )
+"""
+
+
 class Signals:
     """The table of signals. Of one source, the newest counts: an older one becomes "superseded"."""
 
@@ -53,14 +62,14 @@ class Signals:
         return _signal({**row, "id": identity})
 
     def of(self, message_ids: Sequence[int]) -> dict[int, list[Signal]]:
-        """The signals that count, by message."""
+        """The signals that count, by message; of the copy of a reply, those that count for the reply."""
         found: dict[int, list[Signal]] = {message_id: [] for message_id in message_ids}
         with self._database.read() as db:
             for start in range(0, len(message_ids), 500):
                 part = list(message_ids[start : start + 500])
                 marks = ", ".join("?" * len(part))
                 for row in db.table("signals").rows_where(
-                    f"message_id in ({marks}) and state = 'active'", part, order_by="id"
+                    f"message_id in ({marks}) and state in ('active', 'copied')", part, order_by="id"
                 ):
                     found[row["message_id"]].append(_signal(row))
         return found
@@ -189,6 +198,7 @@ class Hints:
                         f"update {table} set hint = ? where message_id = ? and hint = ?",
                         [text, hint.message_id, hint.text],
                     )
+                db.execute(_REWRITE_COPIES, [text, hint.text, hint.message_id])
         return self.get(hint.id)
 
     def count_use(self, hint_ids: Sequence[int]) -> None:

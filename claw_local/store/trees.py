@@ -21,6 +21,11 @@ _ADD = """
                           origin_id)
     values (:chat_id, :parent_id, :role, :content, :state, 'main', :learn, :model, :finish_reason, :created_at, :key)
 """
+_COPY_SIGNALS = """
+    insert into signals (message_id, source, score, hint, probabilities, judge_version, state, created_at, votes)
+    select ?, source, score, hint, probabilities, judge_version, 'copied', created_at, votes
+    from signals where message_id = ? and state in ('active', 'copied') order by id
+"""
 # A copy teaches nothing: what it says has been said once. So it needs no tokens either.
 _NOT_COPIED = {"id", "chat_id", "parent_id", "learn", "writer", "origin_id", *_TOKENS}
 
@@ -46,28 +51,26 @@ class Trees:
             query = "select id, origin_id from messages where chat_id = ? and origin_id != ''"
             return {int(row[0]): str(row[1]) for row in db.execute(query, [chat_id]).fetchall()}
 
-    def copy(self, chat_id: int, branch: list[StoredMessage], title: str) -> int:
-        """A new chat with the settings of an old one and the messages of one of its branches. Returns its id."""
+    def copy(self, chat_id: int, title: str) -> int:
+        """A new chat with the settings of an old one, all its branches and the marks on its replies. Returns its id.
+
+        A reply that is still being written is left out. The copied part teaches nothing: it has been said once.
+        """
         moment = now()
         with self._database.write() as db:
             made = db.conn.execute(
-                "insert into chats (title, model, system, learn, archived, sampling, workspace, created_at, "
-                "updated_at) select ?, model, system, learn, 0, sampling, workspace, ?, ? from chats where id = ?",
+                "insert into chats (title, model, system, learn, archived, sampling, workspace, adapter_id, "
+                "created_at, updated_at) select ?, model, system, learn, 0, sampling, workspace, adapter_id, ?, ? "
+                "from chats where id = ?",
                 (title, moment, moment, chat_id),
             ).lastrowid
             assert made is not None
             search.add(db, made, None, title, moment)
-            names = ", ".join(name for name in db.table("messages").columns_dict if name not in _NOT_COPIED)
-            copy = (
-                f"insert into messages (chat_id, parent_id, learn, {names}) "
-                f"select ?, ?, {TEACHING['never']}, {names} from messages where id = ?"
-            )
-            parent_id = None
-            for message in branch:
-                parent_id = db.conn.execute(copy, (made, parent_id, message.id)).lastrowid
-                assert parent_id is not None
-                search.add(db, made, parent_id, message.content, message.created_at)
-            db.conn.execute("update chats set head_id = ? where id = ?", (parent_id, made))
+            copies = _copy_messages(db, chat_id, made)
+            (head,) = db.conn.execute("select head_id from chats where id = ?", (chat_id,)).fetchone()
+            while head is not None and head not in copies:
+                (head,) = db.conn.execute("select parent_id from messages where id = ?", (head,)).fetchone()
+            db.conn.execute("update chats set head_id = ? where id = ?", (copies.get(head), made))
         return made
 
     def put(self, given: GivenChat, *, learn: bool) -> Put:
@@ -111,6 +114,29 @@ class Trees:
         db.conn.execute(
             "update chats set head_id = ?, updated_at = ? where id = ?", (head, max(times) or now(), chat_id)
         )
+
+
+def _copy_messages(db: SqliteDatabase, chat_id: int, made: int) -> dict[int, int]:
+    """Copy a chat's main line, all its branches, into another chat. Returns the copies' ids by the messages' ids."""
+    names = ", ".join(name for name in db.table("messages").columns_dict if name not in _NOT_COPIED)
+    copy = (
+        f"insert into messages (chat_id, parent_id, learn, {names}) "
+        f"select ?, ?, {TEACHING['never']}, {names} from messages where id = ?"
+    )
+    query = (
+        "select id, parent_id, content, created_at from messages "
+        "where chat_id = ? and turn_type = 'main' and state != 'streaming' order by id"
+    )
+    copies: dict[int, int] = {}
+    for message_id, parent_id, content, created_at in db.conn.execute(query, (chat_id,)).fetchall():
+        if parent_id is not None and parent_id not in copies:
+            continue
+        copied = db.conn.execute(copy, (made, copies.get(parent_id), message_id)).lastrowid
+        assert copied is not None
+        copies[message_id] = copied
+        search.add(db, made, copied, content, created_at)
+        db.conn.execute(_COPY_SIGNALS, (copied, message_id))
+    return copies
 
 
 def _create(db: SqliteDatabase, given: GivenChat, *, learn: bool) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..adapters.registry import AdapterChoice, apply
 from ..engine.base import ChatEngine, Generation, Message, Sampling, has_tokens
+from ..engine.echoes import without_echoes
 from ..engine.estimate import tokens_in
 from ..engine.pool import Lease
 from ..engine.tool_forms import ToolSpec
@@ -163,7 +164,7 @@ class Drafting(Opened):
                 generation, pieces = engine.generate(prompt, drawn, cancel=cancel)
             if shelving is not None and chat_id is not None:
                 shelving.begun(chat_id, reply_id, generation)
-            return generation, pieces
+            return generation, without_echoes(prompt, generation, pieces)
 
         return Draft(
             model=engine.info.name,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from ..adapters.registry import AdapterChoice
 from ..engine.base import ChatEngine, Generation, Prompt, Sampling, has_tokens
 from ..engine.call_reader import CallReader
+from ..engine.echoes import without_echoes
 from ..engine.grammar import ShapeError
 from ..engine.pool import Lease
 from ..errors import NotFoundError
@@ -213,7 +214,7 @@ class Serving:
             asker = f"{asked.caller.key}:{asked.caller.address}"
             generation, pieces = self.write(made.engine, made.prompt, made.sampling, made.adapter, asker, stop)
             generations.append(generation)
-            return generation, pieces
+            return generation, without_echoes(made.prompt, generation, pieces)
 
         pieces = self._kept(begin, made, kept, lease, cancel) if kept else _unkept(begin, lease, cancel)
         said: list[str] = []

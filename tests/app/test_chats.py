@@ -20,7 +20,7 @@ from claw_app.widgets.bubbles import Question
 from claw_app.widgets.top_bar import TopBar
 from claw_app.widgets.welcome import Welcome
 from claw_local.errors import EngineError
-from tests.app.driving import Until, said, say
+from tests.app.driving import Until, foot, said, say
 
 
 def listed(app: ClawApp) -> list[str]:
@@ -139,10 +139,17 @@ async def test_an_archived_chat_leaves_the_list_and_is_there_on_demand(
 
 async def test_a_copy_goes_on_by_itself(app: ClawApp, scripted: Any, until: Until) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
-        await say(pilot, app, "hello", until)
+        reply = await say(pilot, app, "hello", until)
         first = app.main.chat_id
+        scripted.store.signals.add(reply.message_id, "thumb", -1, hint="shorter")
         await app.main.run_action("duplicate_chat")
         await until(pilot, lambda: app.main.chat_id != first and app.main.query(Question))
+        await until(pilot, app.main.transcript.replies)
+        assert "▼" in foot(app.main.transcript.replies()[0])
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "Marked as good. This reply never teaches." in said(app))
+        assert "▲" in foot(app.main.transcript.replies()[0])
+        assert scripted.store.signals.of([reply.message_id])[reply.message_id][0].score == -1
         await say(pilot, app, "only here", until)
         assert len(scripted.messages(first)) == 2
         assert [message.content for message in scripted.messages(app.main.chat_id)][::2] == ["hello", "only here"]

@@ -80,6 +80,31 @@ async def test_two_windows_have_a_new_chat_of_their_own_each(scripted: Any, unti
     assert scripted.history.draft(None) == "there", "the text of the window that was closed is for the next new chat"
 
 
+async def test_two_windows_on_one_chat_lose_neither_text(scripted: Any, until: Until) -> None:
+    chat = scripted.new_chat(title="eggs")
+    other = type(scripted)(scripted.paths, Settings(), None)
+    other.prepare()
+    first, second = ClawApp(lambda: scripted, chat_id=chat.id), ClawApp(lambda: other, chat_id=chat.id)
+    async with first.run_test() as pilot:
+        await ready(pilot, first, until)
+        async with second.run_test() as elsewhere:
+            await ready(elsewhere, second, until)
+            await pilot.press(*"here")
+            await until(pilot, lambda: scripted.chat(chat.id).draft == "here", 2)
+            await elsewhere.press(*"there")
+            await until(elsewhere, lambda: other.history.draft(chat.id) == "there", 2)
+            await pilot.press(*" too")
+            await until(pilot, lambda: scripted.chat(chat.id).draft == "here too", 2)
+            await second.main.go_to(None)
+            assert second.main.composer.text == ""
+            await second.main.go_to(chat.id)
+            assert second.main.composer.text == "there"
+        await first.main.go_to(None)
+        other.close()
+        await first.main.go_to(chat.id)
+        assert first.main.composer.text.splitlines() == ["here too", "there"]
+
+
 async def test_leaving_keeps_the_draft_and_the_next_start_brings_it_back(scripted: Any, until: Until) -> None:
     app = ClawApp(lambda: scripted)
     async with app.run_test() as pilot:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from textual.widgets import Button
 
 from claw_app.app import ClawApp
-from claw_app.screens.ask import Confirm
+from claw_app.screens.ask import Choose, Confirm
 from claw_app.widgets.learn_bar import LearnBar
 from claw_app.widgets.status_line import StatusLine, bar
 from claw_local.engine.models import model_sha256
@@ -20,7 +21,8 @@ from claw_local.idle.job import LearningPaused, LearnResult, Progress
 from claw_local.idle.learning import Learning, LearnStatus
 from claw_local.store import Hint
 from claw_local.store import Run as StoredRun
-from tests.app.driving import Until, said
+from tests.app import drawing
+from tests.app.driving import Until, said, send
 
 RESULT = LearnResult(
     adapter=3, accepted=True, reason="It follows your hints better.", samples=12, steps=8, seconds=61.2, gate={}
@@ -70,16 +72,16 @@ def begun(assistant: Any) -> int:
     return run_id
 
 
-def left_when_asked(learning: Learning, *_: object) -> LearnResult:
+def left_when_asked(learning: Learning, *arguments: Any) -> LearnResult:
     """As `now`, of a trainer that does nothing but wait to be asked to leave."""
-    assistant = learning._assistant
+    assistant, leave = learning._assistant, arguments[2]
     paused = learning.paused().run
     if paused is None:
         run_id = begun(assistant)
     else:
         run_id = paused.id
         assistant.store.runs.go_on(run_id)
-    while not assistant.store.runs.get(run_id).asked:
+    while not assistant.store.runs.get(run_id).asked and not leave.is_set():
         time.sleep(0.02)
     assistant.store.runs.pause(run_id)
     raise LearningPaused("Learning is paused.")
@@ -110,19 +112,52 @@ async def test_a_rejected_adapter_is_told_with_its_reason(app: ClawApp, run: Run
         await until(pilot, lambda: "The assistant stays as it was. Its answers were too short." in said(app))
 
 
-async def test_f5_again_asks_and_stops_the_run(app: ClawApp, run: Run, until: Until) -> None:
-    async with app.run_test() as pilot:
+async def test_f5_again_asks_whether_to_pause_or_throw_away(app: ClawApp, run: Run, until: Until) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("f5")
         await until(pilot, lambda: run.cancel)
         await pilot.press("f5")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await until(pilot, lambda: isinstance(app.screen, Choose))
+        buttons = [str(button.label) for button in app.screen.query(Button)]
+        assert buttons == ["Go on (Esc)", "Pause (p)", "Throw away (t)"]
+        assert all(button.region.right < 80 and button.region.width for button in app.screen.query(Button))
         await pilot.press("escape", "f5")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
-        assert not run.cancel.is_set()  # type: ignore[union-attr]
-        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, Choose))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.main)
+        assert not run.cancel.is_set() and not run.leave.is_set()  # type: ignore[union-attr]
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Choose))
+        await pilot.press("t")
         await until(pilot, lambda: "Learning was stopped" in said(app))
+        assert not run.leave.is_set()  # type: ignore[union-attr]
         assert "did not work" not in said(app)
         assert not app.main.query_one(LearnBar).display
+
+
+async def test_a_run_is_paused_by_f5_or_by_a_command_and_goes_on_from_there(
+    app: ClawApp, scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted.learn.on()
+    monkeypatch.setattr(Learning, "now", left_when_asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.state)
+        await pilot.press("f5")
+        await until(pilot, scripted.store.runs.running)
+        run_id = scripted.store.runs.running().id
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Choose))
+        await pilot.press("p")
+        await until(pilot, lambda: f"Run {run_id} was left. F5 goes on from step 3 of 8." in said(app))
+        assert scripted.store.runs.get(run_id).state == "paused"
+        app.clear_notifications()
+        await pilot.press("f5")
+        await until(pilot, lambda: f"Run {run_id} goes on from step 3 of 8." in said(app))
+        await until(pilot, scripted.store.runs.running)
+        await send(pilot, app, "/pause")
+        await until(pilot, lambda: f"Run {run_id} was left. F5 goes on from step 3 of 8." in said(app))
+        assert "Nothing is learned by itself until /learn resume." in said(app)
+        assert scripted.learn.status().held and not app.main.stop_learning
 
 
 async def test_leaving_during_a_run_asks_first_and_then_leaves_it_to_go_on_later(
@@ -196,6 +231,39 @@ async def test_a_run_of_another_program_is_shown_and_f5_says_that_it_cannot_stop
         assert app.main.stop_learning is None
         scripted.store.runs.finish(run_id, "done", result={})
         await until(pilot, lambda: not bar_line.display, 5)
+
+
+async def test_the_header_says_nothing_of_learning_before_it_is_known(scripted: Any, until: Until) -> None:
+    scripted.learn.on()
+    opening = threading.Event()
+
+    def open_late() -> Any:
+        opening.wait(10)
+        return scripted
+
+    app = ClawApp(open_late)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.is_mounted)
+        await pilot.pause(0.1)
+        assert "learning" not in drawing.text(app).splitlines()[0]
+        assert not app.main.query_one("#learning").visible
+        opening.set()
+        await until(pilot, lambda: "learning on" in drawing.text(app).splitlines()[0])
+        assert app.main.query_one("#learning").visible
+
+
+async def test_a_chat_that_never_teaches_says_so_in_the_status_line(app: ClawApp, scripted: Any, until: Until) -> None:
+    scripted.learn.on()
+    teaches, never = scripted.new_chat(title="a"), scripted.new_chat(title="b", learn=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.state and app.main._ready.is_set())
+        await app.main.go_to(never.id)
+        assert "this chat does not teach" in str(app.main.status.render())
+        assert "learning on" not in str(app.main.status.render())
+        await app.main.go_to(teaches.id)
+        assert "learning on" in str(app.main.status.render())
+        await app.main.go_to(None)
+        assert "learning on" in str(app.main.status.render())
 
 
 @pytest.mark.parametrize(

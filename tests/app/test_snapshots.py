@@ -11,6 +11,7 @@ import importlib
 import os
 import pkgutil
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -240,6 +241,11 @@ async def test_the_chat_and_what_opens_over_it(look: Any, lived: Any) -> None:
         await press("escape", "ctrl+o")
         app.push_screen(Confirm("A training run is on. If you quit now, it stops.", "Quit", "Stay"))
         await looks.take("confirm")
+        app.main.stop_learning, app.main.leave_learning = threading.Event(), threading.Event()
+        await press("escape", "f5")
+        await looks.until(lambda: "Throw away" in drawing.text(app))
+        await looks.take("about-run")
+        app.main.stop_learning = None
         await press("escape", "f12")
         await looks.until(lambda: "INCOGNITO" in drawing.text(app))
         await looks.take("incognito")

@@ -18,6 +18,7 @@ from claw_app.screens.approve import Approve
 from claw_app.widgets.bubbles import Bubble
 from claw_app.widgets.tool_use import ToolUse
 from claw_local.engine.base import Generation
+from claw_local.memory.prompt import written
 from tests.app import drawing
 from tests.app.driving import Until, said, send, shown
 
@@ -90,6 +91,20 @@ async def test_what_only_looks_asks_nobody_and_is_folded(scripted: Any, app: Cla
         await pilot.press("enter")
         assert "milk" not in str(line.render())
         assert "in work/" in drawing.text(app)
+
+
+async def test_marks_that_a_reply_repeats_from_its_prompt_are_neither_shown_nor_kept(
+    scripted: Any, app: ClawApp, until: Until
+) -> None:
+    script(scripted, call("read", path="notes.txt"), "<tool_response>\nMilk and **eggs**.\n</tool_response>")
+    async with app.run_test(size=SIZE) as pilot:
+        await opened(pilot, app, until)
+        await send(pilot, app, "What is in notes.txt?")
+        await answered(pilot, app, until)
+        assert [words.strip() for words in shown(app)][-1] == "Milk and **eggs**."
+        reply = scripted.messages(app.main.chat_id)[-1]
+        assert reply.content == "Milk and **eggs**." and reply.sampling["cut"]
+        assert written(reply, reply.model_sha256) == (), "it goes on as it is shown, not as its tokens"
 
 
 async def test_writing_shows_the_diff_and_waits_for_a_yes(

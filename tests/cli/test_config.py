@@ -122,6 +122,42 @@ def test_the_editor_s_text_is_not_kept_when_it_is_not_valid(
     assert not home.settings.exists()
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[app]\ntheme = 'claw-lihgt'", "There is no theme claw-lihgt. There are: "),
+        ("[openai]\napi_key = 'sk-1'", "There is no setting openai.api_key: secrets are never kept"),
+    ],
+)
+def test_the_editor_s_text_is_refused_where_config_set_refuses(
+    home: Paths,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    line: str,
+    said: str,
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    editor(monkeypatch, tmp_path, f"text = {line!r}")
+    assert run(["config", "edit"]) == 1
+    errors = capsys.readouterr().err
+    assert said in errors and "Nothing was changed" in errors
+    assert not home.settings.exists()
+
+
+def test_a_theme_that_is_gone_does_not_keep_you_from_editing_the_rest(
+    home: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.make()
+    home.settings.write_text("[app]\ntheme = 'was-here'\n")
+    editor(monkeypatch, tmp_path, "text += '[sampling]\\ntop_k = 7\\n'")
+    assert run(["config", "edit"]) == 0
+    assert load(home).sampling.top_k == 7
+    editor(monkeypatch, tmp_path, "text = text.replace('was-here', 'nord')")
+    assert run(["config", "edit"]) == 0
+    assert load(home).app.theme == "nord"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="terminals are played with a pty")
 def test_at_a_terminal_an_invalid_text_may_be_edited_again(home: Paths, tmp_path: Path) -> None:
     import pty

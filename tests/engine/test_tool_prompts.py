@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from claw_local.engine.base import FormedSampling, Message, Prompt, Sampling
+from claw_local.engine.base import FormedSampling, Generation, Message, Prompt, Sampling
+from claw_local.engine.echoes import Unmarked, without_echoes
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.engine.prompts import PromptRenderer
 from claw_local.engine.template import CHATML, ChatTemplate
 from claw_local.engine.tool_forms import CLOSE, OPEN, ToolSpec
-from claw_local.engine.tool_prompts import RESULT_CLOSE, calling, rendered, told_in_words
+from claw_local.engine.tool_prompts import RESULT_CLOSE, RESULT_OPEN, calling, rendered, told_in_words
 
 READ = ToolSpec(
     "read",
@@ -128,6 +130,64 @@ def test_a_call_once_begun_is_held_to_its_shape_and_prose_is_free(engine: LlamaC
     assert json.loads(call)["name"] == "read"
     prose, pieces = engine.generate(engine.render([Message("user", "Say hello.")]), shaped)
     assert OPEN not in "".join(pieces) and prose.text.strip()
+
+
+MARKS = (RESULT_OPEN, RESULT_CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("Forty-two.", "Forty-two."),
+        (f"{RESULT_OPEN}\nForty-two.\n{RESULT_CLOSE}", "Forty-two."),
+        (f"{RESULT_OPEN}\n{RESULT_OPEN}\n Forty-two.", "Forty-two."),
+        (f"It says:\n{RESULT_OPEN}\n  42\n{RESULT_CLOSE}\nSo 42.", "It says:\n\n  42\n\nSo 42."),
+        ("a < b, <tool_box> and </tool_resp", "a < b, <tool_box> and </tool_resp"),
+        (f"{RESULT_CLOSE}", ""),
+        ("  indented", "  indented"),
+    ],
+)
+def test_the_marks_around_results_are_cut_out_of_answers_however_they_come(written: str, shown: str) -> None:
+    for size in (1, 3, 7, 1000):
+        generation = Generation((), Sampling())
+
+        def pieces(size: int = size, generation: Generation = generation) -> Any:
+            for start in range(0, len(written), size):
+                generation.text += written[start : start + size]
+                yield written[start : start + size]
+
+        said = "".join(without_echoes(Prompt((1,), marks=MARKS), generation, pieces()))
+        assert said.rstrip() == shown.rstrip() == generation.text.rstrip()
+        assert generation.cut is any(mark in written for mark in MARKS)
+        assert all(piece for piece in without_echoes(Prompt((1,), marks=MARKS), generation, pieces()))
+
+
+def test_what_may_begin_a_mark_waits_and_nothing_else_does() -> None:
+    unmarked = Unmarked(MARKS)
+    assert [unmarked.push(piece) for piece in ("So", " <", "tool_", "s>", " <b", " </tool", "_response", ">!")] == [
+        *("So", " ", "", "<tool_s>", " <b", " ", "", "!")
+    ]
+    assert unmarked.finish() == "" and unmarked.cut
+
+
+def test_only_a_prompt_with_results_told_in_words_has_marks_to_cut(engine: LlamaCppEngine) -> None:
+    assert rendered(engine, CHAT, [READ]).marks == MARKS
+    assert rendered(engine, CHAT, []).marks == (*MARKS, OPEN, CLOSE), "there is nothing to call"
+    assert rendered(engine, CHAT[:2], [READ]).marks == ()
+    assert rendered(Templated(engine, KNOWS_TOOLS), CHAT, [READ]).marks == ()  # type: ignore[arg-type]
+
+
+def test_a_mark_that_the_model_repeats_is_no_part_of_its_answer_and_its_tokens_stay(engine: LlamaCppEngine) -> None:
+    # The marks are common words here, so that the small model writes them by itself.
+    prompt = engine.render([Message("user", f"Repeat exactly: {RESULT_OPEN}")])
+    drawn = Sampling(max_tokens=20, temperature=0.0)
+    plain, pieces = engine.generate(prompt, drawn)
+    assert RESULT_OPEN in "".join(pieces), "the prompt no longer makes the model write the mark: find another one"
+    marked = replace(prompt, marks=MARKS)
+    generation, pieces = engine.generate(marked, drawn)
+    said = "".join(without_echoes(marked, generation, pieces))
+    assert RESULT_OPEN not in said and generation.text == said.rstrip() and generation.cut
+    assert generation.response_ids == plain.response_ids
 
 
 @pytest.mark.parametrize("parameters", ['{"type": "object", "$ref": "#/nowhere"}', '{"type": "objekt"}', '{"not": {}}'])

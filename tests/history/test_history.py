@@ -9,6 +9,7 @@ import pytest
 from claw_local.errors import NotFoundError, UsageError
 from claw_local.history import History
 from claw_local.paths import Paths
+from claw_local.signals.scores import over_time
 from claw_local.signals.turns import pair
 from claw_local.store import Store
 from tests.store.test_chats import generation
@@ -134,18 +135,59 @@ def test_what_was_typed_in_a_program_that_was_killed_or_an_older_version_is_ther
     assert History(store).draft(None) == ""
 
 
-def test_a_copy_has_the_shown_branch_and_teaches_nothing_twice(store: Store, history: History) -> None:
+def test_a_copy_has_all_branches_and_shows_the_same_one(store: Store, history: History) -> None:
     chat_id, reply = a_lesson(store)
-    store.messages.add(chat_id, "assistant", "another version", parent_id=store.messages.get(reply).parent_id)
-    store.chats.update(chat_id, sampling={"temperature": 0.1}, system="Be kind.")
+    question = store.messages.get(reply).parent_id
+    store.messages.add(chat_id, "assistant", "another version", parent_id=question)
+    adapter = store.adapters.add(parent_id=0, model_sha256="m", architecture="llama").id
+    store.chats.update(chat_id, sampling={"temperature": 0.1}, system="Be kind.", adapter_id=adapter)
     copy = history.duplicate(chat_id)
     said = [(m.role, m.content) for m in store.messages.branch(copy.head_id)]
     assert said == [("user", "how do kites fly"), ("assistant", "another version")]
     assert (copy.title, copy.system, copy.sampling) == ("lesson (copy)", "Be kind.", {"temperature": 0.1})
-    assert [turn.reply.id for turn in pair(store)] == [reply]
+    assert copy.adapter_id == adapter
+    assert [m.content for m in history.messages(copy.id)] == [m.content for m in history.messages(chat_id)]
+    copied_question, copied_reply, after, other = (m.id for m in history.messages(copy.id))
+    assert [m.parent_id for m in history.messages(copy.id)] == [None, copied_question, copied_reply, copied_question]
+    assert store.messages.versions_of([other])[other] == [copied_reply, other]
+    assert store.messages.newest_below(copied_reply) == after
     assert len(history.search("another")) == 2
     store.chats.delete(chat_id)
-    assert len(store.messages.branch(copy.head_id)) == 2
+    assert len(history.messages(copy.id)) == 4
+
+
+def test_a_copy_shows_the_marks_and_teaches_nothing_twice(store: Store, history: History) -> None:
+    chat_id, reply = a_lesson(store)
+    with store.database.write() as db:
+        db.execute("update messages set model_sha256 = 'm', adapter_id = 0 where id = ?", [reply])
+    store.signals.add(reply, "judge", -1, hint="be short", votes=(-1, 0))
+    before = everything(store, history), over_time(store, limit=9), store.signals.last_judged("m", 0)
+    assert before[2] == [reply]
+    copies = [history.duplicate(chat_id)]
+    copies.append(history.duplicate(copies[0].id))
+    for copy in copies:
+        copied = history.messages(copy.id)[1].id
+        marks = store.signals.of([copied])[copied]
+        assert [(one.source, one.score, one.hint, one.votes) for one in marks] == [
+            ("thumb", -1, "shorter please", ()),
+            ("judge", -1, "be short", (-1, 0)),
+        ]
+        store.chats.update(copy.id, touch=False, archived=True)
+    after = everything(store, history), over_time(store, limit=9), store.signals.last_judged("m", 0)
+    for what in ("turns", "hints", "all hints", "samples", "waiting", "unjudged", "judged"):
+        assert after[0][what] == before[0][what], what
+    assert after[1:] == before[1:]
+    assert store.signals.spoken_of(9) == [reply]
+
+
+def test_a_hint_that_is_changed_or_removed_is_so_in_copies_too(store: Store, history: History) -> None:
+    chat_id, reply = a_lesson(store)
+    copied = history.messages(history.duplicate(chat_id).id)[1].id
+    (hint,) = store.hints.of_message(reply)
+    store.hints.set_text(hint.id, "two sentences")
+    assert [one.hint for one in store.signals.of([copied])[copied]] == ["two sentences"]
+    store.hints.remove(hint.id)
+    assert [one.hint for one in store.signals.of([copied])[copied]] == [""]
 
 
 def test_a_reply_that_is_being_written_is_not_copied(store: Store, history: History) -> None:

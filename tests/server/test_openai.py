@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import openai
@@ -157,6 +158,32 @@ def test_a_tools_result_is_answered(client: openai.OpenAI) -> None:
     ]
     answer = client.chat.completions.create(model="", messages=messages, tools=[WEATHER], max_tokens=12)
     assert answer.choices[0].message.content or answer.choices[0].message.tool_calls
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_marks_that_an_answer_repeats_from_its_prompt_are_not_sent(
+    client: openai.OpenAI, served: Served, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    with served.assistant.using_model() as engine:
+        generate = engine.generate
+
+    def echoing(*arguments: Any, **options: Any) -> Any:
+        generation, pieces = generate(*arguments, **options)
+        return generation, chain(("<tool_res", "ponse>\n"), pieces)
+
+    monkeypatch.setattr(engine, "generate", echoing)
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
+    messages: Any = [
+        *({"role": "user", "content": "Weather in Rome?"}, {"role": "assistant", "tool_calls": [call]}),
+        {"role": "tool", "tool_call_id": "call_1", "content": "18 degrees, sunny"},
+    ]
+    asked: Any = {"model": "", "messages": messages, "max_tokens": 8}
+    if stream:
+        chunks = client.chat.completions.create(**asked, stream=True)
+        said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    else:
+        said = client.chat.completions.create(**asked).choices[0].message.content or ""
+    assert said.strip() and "tool_response" not in said
 
 
 def test_text_goes_on_as_it_is(client: openai.OpenAI) -> None:

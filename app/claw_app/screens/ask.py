@@ -1,9 +1,11 @@
-"""Small dialogs: a question with yes or no, a line of text. They know nothing of what is asked."""
+"""Small dialogs: a question with two or more answers, a line of text. They know nothing of what is asked."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -36,6 +38,43 @@ class Confirm(ModalScreen[bool]):
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")
+
+
+class Choose(ModalScreen[str]):
+    """Asks which of several things to do. Esc gives "", which does none of them; the focus starts there.
+
+    Args:
+        ways: key, what its button says, and what it does; the last one is marked as the one that loses something.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss('')", "None of them", show=False),
+        Binding("left", "app.focus_previous", "Button before", show=False),
+        Binding("right", "app.focus_next", "Next button", show=False),
+    ]
+
+    def __init__(self, question: str, ways: Sequence[tuple[str, str, str]], none: str) -> None:
+        super().__init__()
+        self._question, self._ways, self._none = question, ways, none
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            lines = [Content(self._question)]
+            lines += [Content.assemble((f"{name} ", "bold"), does) for __, name, does in self._ways]
+            yield Static(Content("\n\n").join(lines))
+            with Horizontal(classes="buttons"):
+                yield Button(_("{no} (Esc)", no=self._none), id="none", compact=True)
+                for key, name, __ in self._ways:
+                    last = key == self._ways[-1][0]
+                    yield Button(f"{name} ({key})", id=key, variant="error" if last else "default", compact=True)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in [key for key, *__ in self._ways]:
+            event.stop()
+            self.dismiss(event.key)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss("" if event.button.id == "none" else str(event.button.id))
 
 
 class AskLine(ModalScreen[str | None]):

@@ -70,6 +70,7 @@ class ByItself(Screen[None]):
         @property
         def claw(self) -> ClawApp: ...
         async def refresh_status(self) -> None: ...
+        def pause_run(self) -> bool: ...
 
     async def tell_news(self, state: LearnStatus) -> None:
         """Say what a run that began by itself has changed, once somebody is there to read it."""
@@ -102,9 +103,11 @@ class ByItself(Screen[None]):
             await self.transcript.note(standing.sentence)
 
     async def action_hold_learning(self) -> None:
-        """Let nothing be learned by itself."""
+        """Let nothing be learned by itself; a run that was started here is left, and keeps what it has reached."""
         home = await self.claw.home()
-        if await self.claw.quick(home.learn.hold) is not None:
+        held = await self.claw.quick(home.learn.hold)
+        self.pause_run()  # Once it has left, it is said how to go on with it.
+        if held is not None:
             self.claw.say(_("Nothing is learned by itself until /learn resume."))
         await self.refresh_status()
 

@@ -29,7 +29,7 @@ from ..widgets.status_line import StatusLine
 from ..widgets.top_bar import TopBar
 from ..widgets.transcript import Transcript
 from ..widgets.undo_line import UndoLine
-from ..words import WIDE
+from ..words import BROAD, WIDE
 from .branches import BranchActions
 from .by_itself import ByItself
 from .chats import ChatActions
@@ -88,7 +88,7 @@ class ChatScreen(
         Binding("j,down", "step(1)", "Next reply", show=False),
         Binding("k,up", "step(-1)", "Previous reply", show=False),
     ]
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide"), (BROAD, "-broad")]  # noqa: RUF012
     CSS_PATH = CHAT
     AUTO_FOCUS = "#composer"
 
@@ -170,6 +170,10 @@ class ChatScreen(
         home.on_judged(self._hear)
         if said := home.store.database.adrift:
             self.claw.say(said, title=_("Nothing is kept"), severity="warning", timeout=20)
+        # Long before the rest of how learning stands, which may take the hash of a big model file.
+        learning = await self.claw.quick(lambda: home.learn.enabled)
+        if learning is not None:
+            self.top.set_learning(learning)
         try:
             await self.open_chat(self.chat_id)
             if self.first_workspace:
@@ -227,7 +231,7 @@ class ChatScreen(
         if visit != self._visit:
             return
         if elsewhere:
-            draft = chat.draft if chat is not None else await self.claw.quick(assistant.history.draft, None)
+            draft = await self.claw.quick(assistant.history.draft, chat_id)
             self.show_draft(chat_id, draft or "")
         if chat is None:
             await self._show_new(assistant)
@@ -276,6 +280,8 @@ class ChatScreen(
         archived = await self.claw.quick(home.chats, limit=LISTED, archived=True)
         if chats is not None and archived is not None:
             self.chats.fill(chats, chat.id if chat is not None and not self.incognito else None, archived)
+            own = chat if chat is not None else self.pending
+            self.status.silent = self.incognito or (own is not None and not own.learn)
             self.top.tell(chat, incognito=self.incognito, pending=self.pending)
 
     # The rest

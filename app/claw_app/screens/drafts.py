@@ -87,6 +87,9 @@ class Drafts(Screen[None]):
     def change_draft(self, chat_id: int | None) -> None:
         """The person goes to another chat: what is typed stays with the one they leave."""
         self.keep_draft()
+        home, left = self.claw.opened, self._draft_chat
+        if home is not None and left is not None and left != chat_id:
+            self.claw.background.quick(home.history.leave_draft, left)
         self._draft_chat, self._draft_kept, self._draft_opened = chat_id, "", ""
         self.composer.restore("")
 

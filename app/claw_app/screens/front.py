@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from claw_local.language import _
 
-from ..words import PLACEHOLDER, SENDS, WIDE
+from ..words import BROAD, PLACEHOLDER, SENDS, WIDE
 
 
 class Front(Screen[None]):
@@ -28,12 +28,13 @@ class Front(Screen[None]):
         height: 3; margin: 0 1; padding: 0 1; border: round $primary; border-subtitle-color: $quiet; color: $quiet;
     }
     Front.-wide #front-field { margin: 0 1 0 29; }
+    Front.-broad #front-field { margin: 0 1 0 39; }
     Front.-tiny #front-top, Front.-tiny #front-status { display: none; }
     Front.-tiny #front-field { border: none; margin: 0; height: 1; padding: 0 1; }
     Front #front-status { height: 2; padding: 0 1; color: $quiet; }
     """
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide"), (BROAD, "-broad")]  # noqa: RUF012
 
     def __init__(self, make: Callable[[], Screen[Any]]) -> None:
         super().__init__()

@@ -69,7 +69,7 @@ class IncognitoActions(Screen[None]):
         left, self.private = self.private, private
         self.set_class(private is not None, "-incognito")
         self.composer.border_title = _("incognito") if private is not None else ""
-        self.status.incognito = private is not None
+        self.status.silent = private is not None
         if left is not None:
             self.pending = None
             self.run_worker(self._let_go(left))

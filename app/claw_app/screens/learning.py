@@ -18,7 +18,7 @@ from ..text import one_line
 from ..widgets.learn_bar import LearnBar
 from ..widgets.top_bar import TopBar
 from ..widgets.welcome import Welcome
-from .ask import Confirm
+from .ask import Choose
 from .forgotten import see_forgotten
 from .restored import see_restored
 
@@ -150,10 +150,10 @@ class LearningActions(Screen[None]):
         self.claw.say(words, timeout=4 if run is None else 10, topic="switch")
 
     def action_learn_now(self) -> None:
-        """Start a training run; while one is on, ask whether to stop it."""
+        """Start a training run; while one is on, ask whether to pause it or throw it away."""
         run = self.status.state.run if self.status.state is not None else None
         if self.stop_learning is not None:
-            self.run_worker(self._stop_learning())
+            self.run_worker(self._ask_about_run())
         elif run is not None and run.state == "running" and run.started_by == "person":
             self.claw.say(
                 _(
@@ -175,11 +175,22 @@ class LearningActions(Screen[None]):
         await self.app.push_screen_wait(LearningView(await self.claw.home()))
         await self.refresh_status()
 
-    async def _stop_learning(self) -> None:
-        stop = self.stop_learning
-        question = _("Stop learning? What this run has learned so far is thrown away; the lessons stay.")
-        if stop is not None and await self.app.push_screen_wait(Confirm(question, _("Stop"), _("Go on"))):
-            stop.set()
+    async def _ask_about_run(self) -> None:
+        stop, leave = self.stop_learning, self.leave_learning
+        ways = (
+            ("p", _("Pause"), _("keeps what it has computed; the next run, F5 or one by itself, goes on from there.")),
+            ("t", _("Throw away"), _("loses what it has computed; your lessons stay for another run.")),
+        )
+        said = await self.app.push_screen_wait(Choose(_("A training run is on."), ways, _("Go on")))
+        if stop is not None and said:
+            (leave if said == "p" else stop).set()
+
+    def pause_run(self) -> bool:
+        """Let the run that was started here leave, and keep what it has reached. False: there is none."""
+        if self.stop_learning is None:
+            return False
+        self.leave_learning.set()
+        return True
 
     async def _learn(self) -> None:
         from claw_local.idle.ending import LearningPaused

@@ -56,15 +56,24 @@ class ReplyActions(Screen[None]):
         bubble = self._reply()
         if bubble is not None and await self._give(bubble, "good"):
             alone = _("Marked as good, in this chat only: nothing of it is kept.")
-            self.claw.say(alone if self.claw.main.incognito else _("Marked as good."), topic="mark")
+            said = alone if self.claw.main.incognito else _("Marked as good.")
+            self.claw.say(f"{said}{await self._of_no_effect(bubble)}", topic="mark")
 
     async def action_bad(self) -> None:
         """Mark the reply as bad."""
         bubble = self._reply()
         if bubble is not None and await self._give(bubble, "bad"):
             alone = _("Marked as bad, in this chat only: nothing of it is kept.")
-            said = _("Marked as bad. F4 says what it should have been like.")
-            self.claw.say(alone if self.claw.main.incognito else said, topic="mark")
+            said = alone if self.claw.main.incognito else _("Marked as bad. F4 says what it should have been like.")
+            self.claw.say(f"{said}{await self._of_no_effect(bubble)}", topic="mark")
+
+    async def _of_no_effect(self, bubble: Bubble) -> str:
+        """A sentence more, where a mark trains nothing: of a reply that was copied, imported or private."""
+        if self.claw.main.incognito:
+            return ""
+        home = await self.claw.home()
+        teaching = await self.claw.quick(home.store.messages.teaching_of, bubble.message_id)
+        return " " + _("This reply never teaches.") if teaching == "never" else ""
 
     def action_hint(self) -> None:
         """Say what the reply should have been like."""

@@ -222,7 +222,7 @@ class Bubble(Vertical, can_focus=True):
 
     def mark(self, signals: Sequence[Signal]) -> None:
         """Show what the reply was worth, by the word that counts most; of two alike, the later."""
-        active = [signal for signal in signals if signal.state == "active"]
+        active = [signal for signal in signals if signal.state in ("active", "copied")]
         active.sort(key=lambda signal: (_WEIGHT.get(signal.source, 0), signal.id))
         self._signals = tuple(active)
         self._draw_foot()

@@ -30,8 +30,8 @@ class StatusLine(Static):
     model: reactive[str] = reactive(N_("starting …"))
     trouble: reactive[bool] = reactive(False)
     state: reactive[LearnStatus | None] = reactive(None)
-    incognito: reactive[bool] = reactive(False)
-    """Whether the open chat is one that nothing is learned from."""
+    silent: reactive[bool] = reactive(False)
+    """Whether the open chat is one that nothing is learned from: incognito, or set so that it never teaches."""
 
     def __init__(self) -> None:
         super().__init__(id="status")
@@ -66,7 +66,7 @@ class StatusLine(Static):
 
     def _teaching(self, state: LearnStatus, level: int) -> Iterator[Part]:
         """Whether what is said here is learned from, and how much is still to be learned."""
-        if self.incognito:
+        if self.silent:
             yield _("never teaches") if level >= _SWITCH else _("this chat does not teach"), "$quiet"
             return
         yield switch_words(state, short=level >= _SWITCH), "$success" if _learns(state) else "$quiet"

@@ -34,11 +34,14 @@ class TopBar(Horizontal):
         yield Static(_("INCOGNITO"), id="badge")
         yield Static(_("New chat"), id="title")
         yield Static("", id="special")
-        yield Static(_("learning off"), id="switch-label")
+        yield Static(id="switch-label")
         switch = Switch(id="learning", animate=False, tooltip=_("May chats teach the assistant? (Ctrl+L)"))
         # Tab and Enter typed in haste must not turn learning on: it takes its key, its command or a click.
         switch.can_focus = False
         yield switch
+
+    def on_mount(self) -> None:
+        self.add_class("-unknown")  # Until it is known whether learning is on, nothing is said of it.
 
     def tell(self, chat: Chat | None, *, incognito: bool, pending: Choices | None = None) -> None:
         """Show the chat's title and what it does differently; None is the new chat, `pending` what was set for it."""
@@ -76,6 +79,7 @@ class TopBar(Horizontal):
         label = self.query_one("#switch-label", Static)
         label.update(_("learning on") if on else _("learning off"))
         label.set_class(on, "-on")
+        self.remove_class("-unknown")
 
     def on_switch_changed(self, event: Switch.Changed) -> None:
         event.stop()
