@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
+from claw_local.judge import phrases
 from claw_local.judge.explanation import Counted, counted, explain, passed
 from claw_local.judge.filters import FILTERS
 from claw_local.judge.judge import Judge
@@ -19,6 +21,12 @@ from .known import Known
 
 WISH = "No lists please, just plain sentences."
 FILE = Attachment("rules.md", "That is wrong!\n")
+
+
+@pytest.fixture(autouse=True)
+def _lists_of_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What wordings say was learned, so it is no number to work out by hand: here they say nothing."""
+    monkeypatch.setattr(phrases, "evidence", lambda question, reply, message: np.zeros(3))
 
 
 def alike(text: str) -> dict[str, float]:
@@ -89,3 +97,11 @@ def test_words_are_told_where_they_stand_the_strongest_first() -> None:
     assert "please" in wish.words.lower(), "the words of a wish stand under another name"
     assert counted("How?", "So.", "Perfect, thank you!", 0.0) == []
     assert counted("How?", "So.", "Perfect, thank you!", 0.25)[0].nats == 0.5
+
+
+def test_a_wording_is_told_over_the_verdict_it_fits_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phrases, "evidence", lambda question, reply, message: np.array([-3.0, -2.0, -1.0]))
+    monkeypatch.setattr(phrases.Phrases, "telling", lambda self, message, verdict: [verdict, "fine"])
+    found = counted("How?", "So.", "It rains.", 0.5)
+    assert found == [Counted("wording", "bad, fine", "bad", 1.0), Counted("wording", "neutral, fine", "neutral", 0.5)]
+    assert counted("How?", "So.", "It rains.", working=True) == counted("How?", "So.", "It rains.", 0.0) == []

@@ -167,7 +167,7 @@ def test_one_that_failed_its_exam_is_not_heard_except_to_take_another(store: Sto
         threshold=0.5, examples=60, passed=False, groups={}, seconds_per_example=0.1,
     )  # fmt: skip
     store.exams.put(record)
-    unheard = make_judge(engine, JudgeSettings(confidence=0.79), store)  # type: ignore[arg-type]
+    unheard = make_judge(engine, JudgeSettings(confidence=1.0), store)  # type: ignore[arg-type]
     assert isinstance(unheard, UnheardJudge) and unheard.identity == who
     assert unheard.judge("How?", "So.", "Perfect, thank you!").score == 0, "as sure as the settings ask"
     assert not isinstance(make_judge(engine, JudgeSettings(), store, examining=True), UnheardJudge)  # type: ignore[arg-type]

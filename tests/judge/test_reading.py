@@ -12,6 +12,7 @@ import pytest
 from claw_local.engine.base import Cancelled
 from claw_local.errors import JudgeError
 from claw_local.judge import judge as judge_module
+from claw_local.judge import phrases
 from claw_local.judge.asking import HINT_SHAPE, hint_prompt
 from claw_local.judge.deadline import Deadline, within
 from claw_local.judge.judge import Judge
@@ -23,6 +24,12 @@ from .known import Known
 
 FILE = Attachment("rules.md", "That is wrong! Use no lists.\n")
 REPLY = "1. Buy a linen bag\n2. Keep it away from the fridge"
+
+
+@pytest.fixture(autouse=True)
+def _lists_of_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What wordings say was learned, so it is no number to work out by hand: here they say nothing."""
+    monkeypatch.setattr(phrases, "evidence", lambda question, reply, message: np.zeros(3))
 
 
 def evenly(text: str) -> dict[str, float]:
@@ -46,20 +53,30 @@ def judge_on(engine: Known, **options: object) -> Judge:
 
 def test_a_reading_adds_up_model_lean_and_words() -> None:
     reading = judge_on(Known(torn), trained=True).read("How?", "So.", "Perfect, thank you!")
-    assert np.exp(reading.logprobs) == pytest.approx([0.5, 0.25, 0.25], abs=1e-4)
+    assert reading.logprobs == pytest.approx(judge_module.TRAINED * np.log([0.5, 0.25, 0.25]), abs=1e-4)
     assert list(reading.prior) == [0.0, 0.0, 0.0] and list(reading.evidence) == [2.0, 0.0, 0.0]
-    share = 2 * math.e**2  # Twice as likely, and 2 nats of praise.
+    share = 2**judge_module.TRAINED * math.e**2  # Twice as likely, and 2 nats of praise.
     assert reading.probabilities == pytest.approx([share / (share + 2), 1 / (share + 2), 1 / (share + 2)], abs=1e-4)
     few_shot = judge_on(Known(alike)).read("How?", "So.", "Perfect, thank you!")
     assert few_shot.prior == pytest.approx([math.log(1 / 3)] * 3, abs=1e-4)
     assert few_shot.probabilities == pytest.approx([0.787, 0.1065, 0.1065], abs=1e-4)
 
 
-@pytest.mark.parametrize(("trained", "weight", "counts"), [(False, None, 1.0), (True, None, 1.0), (False, 0.5, 0.5)])
-def test_words_count_as_much_as_they_are_told_to(trained: bool, weight: float | None, counts: float) -> None:
-    judge = judge_on(Known(evenly), trained=trained, words_weight=weight)
+@pytest.mark.parametrize(
+    ("options", "counts"),
+    [({}, 1.0), ({"trained": True}, 1.0), ({"words_weight": 0.5}, 0.5), ({"trained": True, "words_weight": 0.0}, 0.0)],
+)
+def test_words_count_as_much_as_they_are_told_to(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, object], counts: float
+) -> None:
+    judge = judge_on(Known(evenly), **options)
     assert judge.words_weight == counts
     assert list(judge.read("How?", "So.", "Perfect, thank you!").evidence) == [2.0 * counts, 0.0, 0.0]
+    told: list[tuple[str, ...]] = []
+    monkeypatch.setattr(phrases, "evidence", lambda *texts: told.append(texts) or np.array([0.0, 0.5, 1.0]))
+    assert list(judge.read("How?", "So.", "Perfect, thank you!").evidence) == [2.0 * counts, 0.5 * counts, counts]
+    assert told == [("How?", "So.", "Perfect, thank you!")]
+    assert list(judge.read("How?", "So.", "Perfect, thank you!", working=True).evidence) == [2.0 * counts, 0.0, 0.0]
 
 
 def test_a_verdict_tells_all_that_was_found() -> None:
