@@ -211,5 +211,6 @@ def _outcome(job: Job, run: Any) -> str:
     if job.result is not None:
         return _("Run {id}: {reason}", id=run.id if run else "", reason=job.result.reason)
     if run is not None and run.state == "paused":
-        return f"{_('Run {id} left, and goes on later.', id=run.id)} {run.detail}".strip()
+        left: str = _("Run {id} left, and goes on later.", id=run.id)
+        return f"{left} {run.detail}".strip()
     return harmless(str(job.error or _("The run ended.")))
