@@ -49,8 +49,8 @@ PARTS = {
         tuple(
             f"claw_local/judge/{name}.py"
             for name in "asking background bounds calibration changes deadline directing evaluation exam examples "
-            "explanation feedback filters hints judge opening personal phrases said saying scoring tools trained unheard "
-            "voting words written".split()
+            "explanation feedback filters hints judge opening personal phrases said saying scoring tools trained "
+            "unheard voting words written".split()
         ),
         ("tests/judge",),
     ),
