@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from .language import _
+
 _UNSEEN = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
@@ -32,9 +34,9 @@ def problem(key: str, value: Any) -> str:
     if not value or not isinstance(value, str):
         return ""
     if key in ("openai.url", "ollama.url") and not is_address(value):
-        return "it is no address like http://127.0.0.1:11434"
+        return _("it is no address like http://127.0.0.1:11434")
     if key == "learning.accelerate" and not _is_file(value):
-        return "there is no such file; `accelerate config` writes one"
+        return _("there is no such file; `accelerate config` writes one")
     return ""
 
 

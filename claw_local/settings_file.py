@@ -90,7 +90,7 @@ def set_value(paths: Paths, key: str, value: Any) -> Setting:
     table = _table(paths, document, section)
     checked = _checked(section, name, value, dict(table.unwrap()) if table is not None else {})
     if against := settings_checks.problem(key, checked):
-        raise UsageError(f"{key} cannot be {_told(value)}: {against}.")
+        raise UsageError(_("{key} cannot be {value}: {reason}.", key=key, value=_told(value), reason=against))
     if table is None:
         document[section] = {}
         table = document[section]

@@ -208,8 +208,12 @@ def _check_profile(paths: Paths, name: str) -> None:
         finally:
             store.close()
     if name not in known:
-        there = f" There are: {', '.join(sorted(known))}." if known else ""
-        raise UsageError(f"There is no profile {name}.{there} Make it with: claw-local adapters use ID --profile NAME")
+        raise UsageError(
+            _(
+                "There is no profile {profile!r}. Make it with: claw-local adapters use ID --profile NAME",
+                profile=name[:60],
+            )
+        )
 
 
 def editor_command() -> list[str]:
