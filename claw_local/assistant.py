@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from .engine.opening import Source
 from .engine.pool import Engines
-from .errors import ClawError, UsageError
+from .errors import ClawError, NothingError, UsageError
 from .language import _
 from .memory import fast
 from .paths import Paths, locate
@@ -123,6 +123,11 @@ class Assistant(Comparing, Reasons, Titles):
 
     # Signals
 
+    def save(self) -> bool:
+        """Try once more to write what was said while the disk was full or failed. Whether nothing is left in memory
+        only, where it ends with this program."""
+        return self.store.database.save()
+
     def feedback(
         self,
         message_id: int,
@@ -140,7 +145,7 @@ class Assistant(Comparing, Reasons, Titles):
         """
         message = self.store.messages.get(message_id)
         if message.role != "assistant":
-            raise UsageError(
+            raise NothingError(
                 _(
                     "Message {message_id} is not a reply of the assistant, so there is nothing to judge.",
                     message_id=message_id,
@@ -263,6 +268,9 @@ class Hints:
             NotFoundError: no such hint. UsageError: there is no text, or too much.
         """
         with self._store.database.write():
+            self._store.hints.get(hint_id)
+            if not clean(text).strip():
+                raise UsageError(_("There are no new words for the hint. Say how answers should be."))
             hint = self._store.hints.set_text(hint_id, _wish(text))
             if hint.state == "consolidated":
                 hint = self._store.hints.set_state(hint_id, "active")

@@ -15,6 +15,12 @@ class UsageError(ClawError):
     exit_code = 2
 
 
+class NothingError(UsageError):
+    """It was put rightly, but there is nothing that it could be done to: exit status 1."""
+
+    exit_code = 1
+
+
 class ModelError(ClawError):
     """A model file is missing, unreadable, not a GGUF file, cut short, or too big for this machine."""
 

@@ -51,6 +51,11 @@ def would_replace(path: Path) -> bool:
     return there is not None and stat.S_ISREG(there) and _descriptor(path) is None
 
 
+def is_handed_over(path: Path) -> bool:
+    """Whether it names an open file that this process was given, as /dev/stdout does. Raises as `write_pieces`."""
+    return _descriptor(path) is not None
+
+
 def _pour(descriptor: int, pieces: Iterable[bytes]) -> None:
     with os.fdopen(descriptor, "wb") as file:
         for piece in pieces:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 import tomllib
 
+from .named_text import read_text
 from .paths import Paths
 
 PREFIX = "CLAW_LOCAL_"
+_LARGEST = 4_000_000
 
 
 def glimpse(paths: Paths, section: str, name: str) -> object:
@@ -18,7 +20,7 @@ def glimpse(paths: Paths, section: str, name: str) -> object:
         if key.upper() == variable:
             return value
     try:
-        found: object = tomllib.loads(paths.settings.read_text("utf-8")).get(section, {}).get(name)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError, RecursionError):
+        found: object = tomllib.loads(read_text(paths.settings, most=_LARGEST)).get(section, {}).get(name)
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from typing import Any, Literal
@@ -13,7 +14,11 @@ from pydantic_settings import SettingsError as EnvironmentProblem
 from . import hours, invalid
 from .errors import SettingsError
 from .language import _
+from .named_text import read_text
 from .paths import Paths
+
+LARGEST_BYTES = 4_000_000
+"""Of the settings file. A larger one is something else."""
 
 _LOGIN = re.compile(r"^(\s*[a-z][a-z0-9+.-]*://)?.*[@\uff20\ufe6b]", re.IGNORECASE | re.DOTALL)
 
@@ -44,6 +49,10 @@ class Section(BaseModel):
     def _fits(cls, value: Any) -> Any:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ValueError("whole numbers have at most 64 bits")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError("it is not finite")
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError("it holds a NUL character, which no text does")
         return value
 
 
@@ -216,7 +225,7 @@ class LearningSettings(Section):
     """Processes of this machine that share each step of a run, under `accelerate launch`."""
     accelerate: str = ""
     """Settings file of `accelerate config` to launch a run with, for several GPUs or machines. Empty: none."""
-    device: str = Field("auto", pattern=r"^(auto|cpu|cuda|cuda:[0-9]{1,2})$")
+    device: str = "auto"
     """What a run computes on: auto, cpu, cuda, or cuda:N for the N-th NVIDIA GPU. auto: an NVIDIA GPU where torch was
     built for it and enough of its memory is free, else the processor."""
     memory_gib: float = Field(0.0, ge=0.0)
@@ -228,6 +237,13 @@ class LearningSettings(Section):
     file, else in four bits. The others: 16-bit numbers, as in the file, or four bits, even where more would fit."""
     seed: int = 0
     """Seed of a run's random choices."""
+
+    @field_validator("device")
+    @classmethod
+    def _is_device(cls, name: str) -> str:
+        if re.fullmatch(r"auto|cpu|cuda|cuda:[0-9]{1,2}", name) is None:
+            raise ValueError("it is auto, cpu, cuda, or cuda:N with N from 0 to 99")
+        return name
 
 
 class GateSettings(Section):
@@ -387,8 +403,7 @@ def load(paths: Paths) -> Settings:
         SettingsError: the file is not TOML, or a value is out of its range; the message names file and key.
     """
     try:
-        values = tomllib.loads(paths.settings.read_text("utf-8")) if paths.settings.is_file() else {}
-        return Settings(**values)
+        return Settings(**tomllib.loads(text_of(paths)))
     except UnicodeDecodeError as error:
         raise SettingsError(
             _("{settings} is not UTF-8 text. Save it as UTF-8, or rename the file.", settings=paths.settings)
@@ -428,10 +443,23 @@ def load(paths: Paths) -> Settings:
             )
         ) from error
     except OSError as error:
-        raise SettingsError(
-            _(
-                "Cannot read {settings}: {error}. Make it readable, or change CLAW_LOCAL_HOME.",
-                settings=paths.settings,
-                error=error.strerror or error,
-            )
-        ) from error
+        raise cannot_read(paths, error) from error
+
+
+def text_of(paths: Paths) -> str:
+    """The settings file; "" where there is none. Raises OSError: it is none, or cannot be read. UnicodeDecodeError."""
+    try:
+        return read_text(paths.settings, most=LARGEST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def cannot_read(paths: Paths, error: OSError) -> SettingsError:
+    """What to say of it."""
+    return SettingsError(
+        _(
+            "Cannot read {settings}: {error}. Make it a file that can be read, or change CLAW_LOCAL_HOME.",
+            settings=paths.settings,
+            error=error.strerror or error,
+        )
+    )

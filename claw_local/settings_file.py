@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from . import invalid
+from . import invalid, settings_checks
 from . import settings as settings_module
 from .errors import SettingsError, UsageError
 from .files import write_whole
@@ -89,6 +89,8 @@ def set_value(paths: Paths, key: str, value: Any) -> Setting:
     document = _document(paths)
     table = _table(paths, document, section)
     checked = _checked(section, name, value, dict(table.unwrap()) if table is not None else {})
+    if against := settings_checks.problem(key, checked):
+        raise UsageError(_("{key} cannot be {value}: {reason}.", key=key, value=_told(value), reason=against))
     if table is None:
         document[section] = {}
         table = document[section]
@@ -156,8 +158,9 @@ def write_text(paths: Paths, text: str) -> None:
 
 def text_to_edit(paths: Paths) -> str:
     """The file as it is; where there is none yet, every setting with its meaning and default, commented out."""
-    if paths.settings.is_file():
-        return _read(paths)
+    text = _read(paths)
+    if paths.settings.exists():
+        return text
     import tomlkit
 
     lines = ["# Settings of claw-local. Take away a '#' to change a value.", ""]
@@ -339,7 +342,7 @@ def _checked(section: str, name: str, value: Any, others: dict[str, Any]) -> Any
     said = _("it takes {allowed}", allowed=allowed) if allowed and not words else invalid.said(problem)
     key = f"{section}.{name}"
     told = [_("{key} cannot be {value}: {reason}.", key=key, value=_told(value), reason=said)]
-    if allowed and words:
+    if allowed not in ("", _("text")) and words:
         told.append(_("It takes {allowed}.", allowed=allowed))
     raise UsageError(" ".join(told))
 
@@ -382,14 +385,14 @@ def _table(paths: Paths, document: TOMLDocument, section: str) -> Any:
 
 
 def _values(paths: Paths) -> dict[str, Any]:
-    return tomllib.loads(_read(paths)) if paths.settings.is_file() else {}
+    return tomllib.loads(_read(paths))
 
 
 def _document(paths: Paths) -> TOMLDocument:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    text = _read(paths) if paths.settings.is_file() else ""
+    text = _read(paths)
     try:
         return tomlkit.parse(text)
     except TOMLKitError as error:
@@ -412,19 +415,13 @@ def _document(paths: Paths) -> TOMLDocument:
 
 def _read(paths: Paths) -> str:
     try:
-        return paths.settings.read_text("utf-8")
+        return settings_module.text_of(paths)
     except UnicodeDecodeError as error:
         raise SettingsError(
             _("{settings} is not UTF-8 text. Save it as UTF-8, or rename the file.", settings=paths.settings)
         ) from error
     except OSError as error:
-        raise SettingsError(
-            _(
-                "Cannot read {settings}: {error}. Make it readable.",
-                settings=paths.settings,
-                error=error.strerror or error,
-            )
-        ) from error
+        raise settings_module.cannot_read(paths, error) from error
 
 
 def _write(paths: Paths, document: TOMLDocument) -> None:

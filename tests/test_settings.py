@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from claw_local.errors import SettingsError
+from claw_local.glimpse import glimpse
 from claw_local.paths import Paths, locate
 from claw_local.settings import OllamaSettings, OpenAISettings, for_many, has_login, load, without_login
+from claw_local.settings_file import listing, set_value, text_to_edit
 
 
 def test_defaults_hold_without_a_file(home: Paths) -> None:
@@ -99,3 +103,42 @@ def test_a_home_behind_a_link_is_the_same_home(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert locate(tmp_path / "link") == locate(tmp_path / "real")
+
+
+def test_the_mark_that_notepad_puts_before_a_text_is_taken(home: Paths) -> None:
+    home.make()
+    home.settings.write_bytes('\ufeff[sampling]\r\ntop_k = 7\r\n[app]\r\ntheme = "claw-light"\r\n'.encode())
+    assert load(home).sampling.top_k == 7
+    assert glimpse(home, "app", "theme") == "claw-light"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('[model]\npath = "a\\u0000b"', r"model\.path .*NUL"),
+        ("[judge]\ntimeout_s = inf", r"judge\.timeout_s .*not finite"),
+        ('[learning]\ndevice = "cuda:99999999999999999999"', r"learning\.device .*cuda:N with N from 0 to 99"),
+    ],
+)
+def test_values_that_nothing_can_use_are_refused(home: Paths, text: str, word: str) -> None:
+    home.make()
+    home.settings.write_text(text)
+    with pytest.raises(SettingsError, match=word):
+        load(home)
+
+
+def test_a_number_with_too_many_digits_never_stops_the_first_paint(home: Paths) -> None:
+    home.make()
+    home.settings.write_text("[app]\ntheme = " + "9" * 5000)
+    assert glimpse(home, "app", "theme") is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+@pytest.mark.parametrize("what", ["folder", "pipe"])
+def test_what_is_no_file_in_its_place_is_said_and_not_waited_for(home: Paths, what: str) -> None:
+    home.make()
+    home.settings.mkdir() if what == "folder" else os.mkfifo(home.settings)
+    assert glimpse(home, "app", "theme") is None
+    for use in (load, listing, text_to_edit, lambda paths: set_value(paths, "sampling.top_k", 7)):
+        with pytest.raises(SettingsError, match=f"Cannot read .*{what}"):
+            use(home)

@@ -20,7 +20,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
-from claw_local.errors import ClawError, RestoredError
+from claw_local.errors import ClawError, NotFoundError, RestoredError
 from claw_local.language import _
 
 from .background import Background
@@ -221,9 +221,22 @@ class ClawApp(App[None]):
 
     def fail(self, error: BaseException) -> None:
         """Show an error as a notification."""
-        if not self.leaving:
+        if isinstance(error, NotFoundError) and not self.leaving and self._typed_ahead is None:
+            self.run_worker(self._say_missing(error))
+        elif not self.leaving:
             topic = TOPIC if isinstance(error, RestoredError) else ""  # More is said of it in a moment.
             self.say(self.sentence(error), title=_("That did not work"), severity="error", timeout=10, topic=topic)
+
+    async def _say_missing(self, error: NotFoundError) -> None:
+        """Where the chat itself is gone, that is all there is to say."""
+        from .screens.forgotten import see_gone
+
+        try:
+            gone = await see_gone(self.main)
+        except ClawError:
+            gone = False
+        if not gone and not self.leaving:
+            self.say(self.sentence(error), title=_("That did not work"), severity="error", timeout=10)
 
     def say(
         self,
@@ -306,17 +319,27 @@ class ClawApp(App[None]):
             self.say(_("Press Ctrl+C again to quit."), timeout=_TWICE_S)
 
     async def action_quit(self) -> None:
-        """Leave. Only a training run is worth a question."""
-        if self.main.stop_learning is not None and not self.leaving:
-            self.run_worker(self._ask_and_leave())
+        """Leave. Only a training run, and what a full disk does not take, are worth a question."""
+        at_risk = self.opened is not None and bool(self.opened.store.database.adrift)
+        if (at_risk or self.main.stop_learning is not None) and not self.leaving:
+            self.run_worker(self._ask_and_leave(), group="quitting", exclusive=True)
         else:
             self._leave()
 
     async def _ask_and_leave(self) -> None:
         from .screens.ask import Confirm
 
-        question = _("A training run is on. If you quit now, it is left, and the next one goes on with it.")
-        if await self.push_screen_wait(Confirm(question, _("Quit"), _("Stay"))):
+        questions = []
+        if self.opened is not None and await self.background.slow(self.opened.save) is False:
+            questions.append(
+                _(
+                    "The disk is full or fails, and what was said since then is in memory only. If you quit now, it is "
+                    "lost: free some space first, and it is saved."
+                )
+            )
+        if self.main.stop_learning is not None:
+            questions.append(_("A training run is on. If you quit now, it is left, and the next one goes on with it."))
+        if not questions or await self.push_screen_wait(Confirm("\n".join(questions), _("Quit"), _("Stay"))):
             self._leave()
 
     def _end(self) -> None:

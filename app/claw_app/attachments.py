@@ -44,6 +44,15 @@ def read(typed: str) -> Attachment:
     return Attachment(name, clean(text))
 
 
+def refused(typed: str) -> str:
+    """Why the file at this path cannot be read, in a sentence; empty if it can. Blocks."""
+    try:
+        _bytes(typed, one_line(typed))
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
 def folded(message: str) -> str:
     """A message as it is shown: each attachment as one line with its name and size."""
     parts = split(message)

@@ -49,6 +49,7 @@ def launch(
         for name in ("COLUMNS", "LINES"):
             # Exported by some shells: they would be taken for the size of the terminal, whatever becomes of that.
             os.environ.pop(name, None)
+        draw_on_the_terminal()
     from claw_local import language
     from claw_local.paths import locate
 
@@ -81,6 +82,14 @@ def launch(
     app = ClawApp(open_assistant, chat_id=chat_id, workspace=workspace, debug=debug, look=Look(paths), front=True)
     app.run()
     return leave(app.take_assistant(), app.return_code or 0, app.opening_error)
+
+
+def draw_on_the_terminal() -> None:
+    """Textual draws on standard error. Where that leads elsewhere (`chat 2>log`), it draws on standard output: that is
+    the terminal. What programs write to standard error still goes where the person sent it."""
+    there = sys.__stderr__
+    if there is None or there.closed or not there.isatty():
+        sys.__stderr__ = sys.__stdout__  # type: ignore[misc]
 
 
 def when_ended(leave: Callable[[], None]) -> None:

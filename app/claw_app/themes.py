@@ -6,12 +6,10 @@ high contrast by at least 7 to 1.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from textual.color import Color, ColorParseError
+from textual.color import Color
 from textual.theme import Theme
 
 from claw_local.glimpse import glimpse
@@ -21,11 +19,6 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from claw_local.paths import Paths
-
-_COLOURS = (
-    *("primary", "secondary", "accent", "foreground", "background", "surface", "panel", "boost"),
-    *("success", "warning", "error"),
-)
 
 
 def _theme(
@@ -167,41 +160,16 @@ class Look:
         except OSError:
             files = []
         for file in files:
+            from .own_themes import read_theme  # The first paint does without, where there is no such file.
+
             try:
-                theme = own_theme(file.stem, tomllib.loads(file.read_text("utf-8")))
-            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValueError) as error:
-                self.problems.append(_("The theme {file} was left out: {error}.", file=file, error=error))
+                theme = read_theme(file, {theme.name for theme in OURS})
+                variable_defaults(theme)
+            except Exception as error:  # Whatever it is: the app comes up in colours that work.
+                said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+                self.problems.append(_("The theme {file} was left out: {error}.", file=file, error=said))
             else:
                 self.themes[theme.name] = theme
-
-
-def own_theme(name: str, content: Mapping[str, Any]) -> Theme:
-    """A theme from a person's TOML file: `dark = true`, colours by name, and a table `variables`.
-
-    Only `primary` must be there; what is left out comes from Textual, as in its own themes.
-
-    Raises:
-        ValueError: what is wrong with it, in words.
-    """
-    if name in {theme.name for theme in OURS}:
-        raise ValueError(_("the app has a theme of that name; give the file another name"))
-    values = dict(content)
-    dark, variables = values.pop("dark", True), values.pop("variables", {})
-    if not isinstance(dark, bool):
-        raise ValueError(_("dark is true or false"))
-    if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
-        raise ValueError(_("variables is a table of texts"))
-    if "primary" not in values:
-        raise ValueError(_('it has no primary colour, for example: primary = "#e8835f"'))
-    for key, colour in values.items():
-        if key not in _COLOURS:
-            raise ValueError(
-                _("there is no colour called {key}; there are {names}", key=key, names=", ".join(_COLOURS))
-            )
-        _parsed(key, colour)
-    if "quiet" in variables:
-        _parsed("variables.quiet", variables["quiet"])
-    return Theme(name=name, dark=dark, variables=variables, **values)
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
@@ -209,12 +177,3 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
     colours = theme.to_color_system().generate()
     foreground, background = Color.parse(colours["foreground"]), Color.parse(colours["background"])
     return {"quiet": background.blend(foreground, 0.7).hex}
-
-
-def _parsed(key: str, colour: object) -> Color:
-    try:
-        return Color.parse(colour if isinstance(colour, str) else "")
-    except ColorParseError as error:
-        raise ValueError(
-            _("{key} is not a colour: {colour!r}; write it like #e8835f", key=key, colour=colour)
-        ) from error

@@ -55,8 +55,17 @@ def serve(arguments: Sequence[str], *, port: int = 0, announce: Callable[[str], 
     door = Door(f"{HOST}:{listening.getsockname()[1]}")
     # What textual-serve and aiohttp log is about themselves; what a person must know comes through `announce`.
     logging.getLogger("textual-serve").setLevel(logging.ERROR)
+    logging.getLogger("aiohttp.server").addFilter(is_our_fault)
     server = PageServer(_command(arguments), door, lambda: announce(door.address))
     web.run_app(server.make_app(), sock=listening, print=None, access_log=None, shutdown_timeout=2.0)
+
+
+def is_our_fault(record: logging.LogRecord) -> bool:
+    """Whether what aiohttp logs is an error in here. A request that is none (a line of 9,000 characters) was answered
+    with what is wrong with it, and tells nobody else anything."""
+    from aiohttp.http_exceptions import HttpProcessingError
+
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def _listen(port: int) -> socket.socket:
@@ -93,6 +102,7 @@ class Door:
         # Cookies of one host are shared by all its ports: the name tells two servers' cookies apart.
         self.cookie = f"claw-local-{host.rpartition(':')[2]}"
         self._token = secrets.token_urlsafe(32)
+        self._used = False
         self._session = secrets.token_urlsafe(32)
         self.policy = _POLICY.format(host=host)
 
@@ -115,10 +125,18 @@ class Door:
 
     def takes(self, token: str) -> bool:
         """Whether this is the token; it is used up then."""
-        right = bool(self._token) and hmac.compare_digest(token.encode(), self._token.encode())
-        if right:
-            self._token = ""
+        right = self._is_own(token) and not self._used
+        self._used = self._used or right
         return right
+
+    def turned_away(self, token: str) -> str:
+        """What to say of a token that was not taken."""
+        if self._is_own(token):
+            return "This address was used already: it is good for one browser. Start `claw-local chat --web` again."
+        return "This address is not right. Open the one that `claw-local chat --web` printed, all of it."
+
+    def _is_own(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode(errors="surrogatepass"), self._token.encode())
 
     def let_in(self, response: web.StreamResponse) -> None:
         """Give the browser its cookie."""
@@ -156,7 +174,7 @@ def guard(door: Door) -> Any:
         token = request.query.get("token")
         if token is not None and request.path == "/" and not door.knows(request):
             if not door.takes(token):
-                return refuse("This address was used already, or is not right. Start `claw-local chat --web` again.")
+                return refuse(door.turned_away(token))
             entered = web.Response(status=303, headers={"Location": "/"})
             door.let_in(entered)
             return entered

@@ -110,6 +110,12 @@ def _read_folder(folder: Path, base: BaseShape) -> Given:
             raise AdapterError(
                 _("it has more than {most} GiB, far more than an adapter needs", most=pack.MOST_BYTES >> 30)
             )
+    pickled = any((folder / f"adapter_model{suffix}").exists() for suffix in PICKLES)
+    for name in (CONFIG, WEIGHTS):
+        if not (folder / name).exists() and not (name == WEIGHTS and pickled):
+            raise AdapterError(
+                _("{name} is not in it, so it is no PEFT folder; name a pack, a PEFT folder or a GGUF LoRA", name=name)
+            )
     return Given(_checked_peft(folder, base), "peft")
 
 
@@ -196,7 +202,8 @@ def _what_it_is(source: Path, beginning: bytes) -> str:
     suffix = source.suffix.lower()
     if suffix == ".safetensors":
         return _("it is one file of a PEFT adapter; name the folder that also holds its adapter_config.json")
-    if suffix in PICKLES or (beginning[:1] == b"\x80" and beginning[1:2] <= b"\x05"):
+    # torch's own files are a zip with a pickle in it, or, from long ago, one alone.
+    if beginning[:2] == b"PK" or (beginning[:1] == b"\x80" and b"\x01" < beginning[1:2] <= b"\x05"):
         return _(
             "it is a pickle, which may run a program when it is opened, and so never is here; save the adapter as "
             "safetensors"

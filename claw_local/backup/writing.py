@@ -18,6 +18,7 @@ from ..leftovers import aside
 from ..paths import Paths
 from ..store import Store, opening
 from ..store.database import now
+from ..targets import check_target
 from . import tables
 from .manifest import DATABASE, ENCRYPTION, MANIFEST, SETTINGS, Entry, Manifest, is_allowed
 
@@ -68,16 +69,7 @@ def write_backup(
                 file=target / "claw-local.backup",
             )
         )
-    if target.exists() and not target.is_file():
-        raise UsageError(_("{target} is no regular file. Name a file to write.", target=target))
-    own = (
-        paths.database,
-        paths.settings,
-        paths.encryption,
-        *(paths.database.with_name(paths.database.name + e) for e in ("-wal", "-shm")),
-    )
-    if target.exists() and any(file.exists() and target.samefile(file) for file in own):
-        raise UsageError(_("{target} is in use by claw-local itself. Choose another file.", target=target))
+    check_target(target, paths)
     if target.exists() and not force:
         raise UsageError(_("{target} exists. Choose another file, or add --force to write over it.", target=target))
     try:
@@ -126,7 +118,7 @@ def _written(store: Store, paths: Paths, folder: Path, report: Report, *, patien
     if paths.settings.is_file():
         sources[SETTINGS] = paths.settings
     for theme in sorted(paths.themes.glob("*.toml")):
-        if is_allowed(f"themes/{theme.name}"):
+        if is_allowed(f"themes/{theme.name}") and theme.is_file():
             sources[f"themes/{theme.name}"] = theme
     total = max(1, sum(path.stat().st_size for path in sources.values() if path.is_file()))
     _check_room(folder, total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -11,9 +12,10 @@ import tempfile
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
 from ..errors import SettingsError, UsageError
 from ..language import N_, _
@@ -28,6 +30,7 @@ app = typer.Typer(help="The settings: what there is to set, and setting it.", no
 KEY = typer.Argument(..., help="A setting's name, such as model.path.", autocompletion=complete.setting_names)
 
 NARROWEST = 30
+_NEGATIVE = re.compile(r"-\.?\d")
 _FROM = {"default": "", "file": N_("set in the file"), "environment": N_("set in the environment")}
 
 
@@ -64,13 +67,23 @@ def get(key: str = KEY, json_output: bool = JSON_OPTION) -> None:
         print_json(setting)
         return
     value = setting.value
-    typer.echo(value if isinstance(value, str) else settings_file.shown(value))
+    typer.echo(harmless(value if isinstance(value, str) else settings_file.shown(value)))
 
 
-@app.command("set")
+class Signed(TyperCommand):
+    """Takes -1 for a value, not for an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        numbers = [] if "--" in args else [word for word in args if _NEGATIVE.match(word)]
+        if numbers:
+            args = [*(word for word in args if word not in numbers), "--", *numbers]
+        return super().parse_args(ctx, args)
+
+
+@app.command("set", cls=Signed)
 def set_one(
     key: str = KEY,
-    value: str | None = typer.Argument(None, help="Its new value."),
+    value: str | None = typer.Argument(None, help="Its new value; a text that begins with - comes after --."),
     default: bool = typer.Option(False, "--default", help="Take it out of the file, so that its default holds."),
     json_output: bool = JSON_OPTION,
 ) -> None:
@@ -83,6 +96,8 @@ def set_one(
     paths = locate()
     if key == "app.theme" and value:
         _check_theme(paths, value)
+    if key == "adapters.profile" and value:
+        _check_profile(paths, value)
     setting = settings_file.unset(paths, key) if default else settings_file.set_value(paths, key, value)
     if json_output:
         print_json(setting)
@@ -91,7 +106,7 @@ def set_one(
         _(
             "{key} is {value} for programs that are started from now on.",
             key=key,
-            value=settings_file.shown(setting.value),
+            value=harmless(settings_file.shown(setting.value)),
         )
     )
     if setting.origin == "environment":
@@ -114,6 +129,7 @@ def path(json_output: bool = JSON_OPTION) -> None:
 def edit() -> None:
     """Open the settings file in your editor ($VISUAL or $EDITOR); it is checked before it is kept."""
     from .. import settings_file
+    from ..named_text import read_text
     from ..paths import locate
 
     paths = locate()
@@ -124,7 +140,7 @@ def edit() -> None:
         while True:
             _open_editor(copy)
             try:
-                text = copy.read_text("utf-8")
+                text = read_text(copy)
                 if text == before:
                     typer.echo(_("Nothing was changed."))
                     return
@@ -135,6 +151,13 @@ def edit() -> None:
                 settings_file.write_text(paths, text)
             except FileNotFoundError as error:
                 raise SettingsError(_("The editor left no file. Nothing was changed.")) from error
+            except OSError as error:
+                raise SettingsError(
+                    _(
+                        "What the editor left cannot be read: {error}. Nothing was changed.",
+                        error=error.strerror or error,
+                    )
+                ) from error
             except (SettingsError, UsageError, UnicodeDecodeError) as error:
                 said = str(error) if not isinstance(error, UnicodeDecodeError) else _("This is not UTF-8 text.")
                 if not sys.stdin.isatty():
@@ -170,6 +193,27 @@ def _check_theme(paths: Paths, name: str) -> None:
         )
         broken = [words for words in look.problems if f"{name}.toml" in words]
         raise UsageError(" ".join([_("There is no theme {name}.", name=name), *broken, there]))
+
+
+def _check_profile(paths: Paths, name: str) -> None:
+    """Raises UsageError: no profile of that name was made."""
+    from ..store import Store
+    from ..talking.adapters import profiles_in
+
+    known: dict[str, Any] = {}
+    if paths.database.exists():
+        store = Store(paths)
+        try:
+            known = profiles_in(store)
+        finally:
+            store.close()
+    if name not in known:
+        raise UsageError(
+            _(
+                "There is no profile {profile!r}. Make it with: claw-local adapters use ID --profile NAME",
+                profile=name[:60],
+            )
+        )
 
 
 def editor_command() -> list[str]:

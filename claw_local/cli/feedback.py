@@ -13,6 +13,9 @@ from ..language import _
 from .common import JSON_OPTION, print_json
 from .hints import say_made_room
 
+LONGEST_EDIT = 10_000_000
+"""Most bytes of an answer as it should have been: no model here writes one that long."""
+
 
 def feedback(
     message: int = typer.Argument(..., help="The answer's message id, as `ask --json` and `history show` print it."),
@@ -23,13 +26,14 @@ def feedback(
 ) -> None:
     """Say whether an answer was good or bad, and how it should have been."""
     from ..assistant import Assistant
+    from ..named_text import read_text
 
     if verdict not in (None, "good", "bad"):
         raise UsageError(_("The verdict is good or bad, not {verdict!r}.", verdict=verdict))
     text = None
     if edit is not None:
         try:
-            text = sys.stdin.buffer.read().decode("utf-8") if str(edit) == "-" else edit.read_text("utf-8")
+            text = _from_input() if str(edit) == "-" else read_text(edit.expanduser(), most=LONGEST_EDIT)
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else _("it is not UTF-8 text")
             named = _("standard input") if str(edit) == "-" else str(edit)
@@ -59,3 +63,11 @@ def feedback(
         typer.echo(" ".join(told))
         if not teaches:
             typer.echo(_("It was written while learning was off, so it will not teach."), err=True)
+
+
+def _from_input() -> str:
+    """Raises OSError: there is no end of it. UnicodeDecodeError: it is no text."""
+    data = sys.stdin.buffer.read(LONGEST_EDIT + 1)
+    if len(data) > LONGEST_EDIT:
+        raise OSError(None, f"it is larger than {LONGEST_EDIT / 1e6:.0f} MB")
+    return data.decode("utf-8-sig")

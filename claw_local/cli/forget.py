@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..errors import UsageError
+from ..errors import NothingError, UsageError
 from ..language import _, ngettext
 from .common import JSON_OPTION, harmless, print_json, short
 from .complete import chat_ids
@@ -66,7 +66,7 @@ def forget(
         )
         plan = forgetting.plan(request)
         if plan.nothing:
-            raise UsageError(_("Nothing of that kind is there, so nothing was forgotten."))
+            raise NothingError(_("Nothing of that kind is there, so nothing was forgotten."))
         if not yes:
             if not sys.stdin.isatty() or json_output:
                 if json_output:

@@ -144,6 +144,7 @@ def export(
 ) -> None:
     """Write chats as Markdown (the branch that is shown) or JSON (all of them)."""
     from ..files import would_replace, write_pieces
+    from ..targets import check_target
 
     if bool(chats) == everything:
         raise UsageError(_("Say which chats: their ids, or --all."))
@@ -157,6 +158,7 @@ def export(
         if out is None:
             _print(pieces)
             return
+        check_target(out, assistant.paths, streams=True)
         try:
             if not force and would_replace(out):
                 raise UsageError(_("{out} exists. Choose another --out, or add --force to write over it.", out=out))

@@ -36,8 +36,11 @@ def merge(
     from ..adapters.registry import slots, verify
     from ..assistant import Assistant
     from ..engine.base import AdapterSlot
+    from ..targets import check_target
 
+    out = out.expanduser()
     with Assistant.open(model=model) as assistant:
+        check_target(out, assistant.paths)
         records = {str(record.id): record for record in assistant.adapters.list()}
         records = {record.name.casefold(): record for record in records.values() if record.name} | records
         record = records.get(adapter.casefold())
@@ -58,7 +61,7 @@ def merge(
         merged = merge_files(
             base,
             [AdapterSlot(slot.path, weight)],
-            out.expanduser(),
+            out,
             quant=quant,
             force=force,
             check=check,

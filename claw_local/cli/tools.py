@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -21,7 +23,9 @@ CHAT = typer.Argument(..., help="The chat's id.", autocompletion=complete.chat_i
 
 @app.command("list")
 def show_all(
-    workspace: Path = typer.Option(Path(), "--workspace", help="The folder to work in."),
+    workspace: Path | None = typer.Option(
+        None, "--workspace", help="The folder to work in; without it, the one you are in."
+    ),
     json_output: bool = JSON_OPTION,
 ) -> None:
     """List the tools that a chat with a workspace has, those of MCP servers too."""
@@ -30,13 +34,19 @@ def show_all(
     from ..tools.toolbox import Toolbox, workspace_of
 
     paths = locate()
-    box = Toolbox(workspace_of(workspace, paths), paths, load(paths).tools)
-    try:
+    with ExitStack() as stack:
+        try:
+            root, shown = workspace_of(workspace or Path(), paths), True
+        except UsageError:
+            if workspace is not None:
+                raise
+            # The tools are the same in any folder, and nobody said that it should be this one.
+            root, shown = Path(stack.enter_context(TemporaryDirectory(prefix="claw-local-"))), False
+        box = Toolbox(root, paths, load(paths).tools)
+        stack.callback(box.close)
         specs, problems = box.specs, box.problems
-    finally:
-        box.close()
     if json_output:
-        print_json({"workspace": str(box.workspace), "tools": specs, "problems": problems})
+        print_json({"workspace": str(root) if shown else "", "tools": specs, "problems": problems})
         return
     print_table([(spec.name, spec.description) for spec in specs])
     for problem in problems:

@@ -17,6 +17,7 @@ from pathlib import Path
 from .. import leftovers
 from ..errors import AdapterError, ClawError, StoreError
 from ..language import N_, _, ngettext
+from ..named_text import read_text
 from ..paths import Paths
 from ..store import opening
 from .check import Check, State, first_sentence, size, tidy
@@ -24,6 +25,7 @@ from .check import Check, State, first_sentence, size, tidy
 FIX = N_("`claw-local doctor --fix` mends it.")
 LARGEST_LOG = 256 << 20
 """Bytes of the write-ahead log; usually it has a few millions."""
+LARGEST_THEME = 100_000
 _SHOWN = 3
 
 
@@ -93,12 +95,16 @@ def check_own_files(paths: Paths) -> Check:
 
     for theme in sorted(paths.themes.glob("*.toml")) if paths.themes.is_dir() else []:
         try:
-            tomllib.loads(theme.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+            tomllib.loads(read_text(theme, most=LARGEST_THEME))
+        except (OSError, ValueError, RecursionError) as error:
             return Check(
                 "own files",
                 "warning",
-                _("the theme {theme} cannot be read: {error}", theme=tidy(theme), error=error),
+                _(
+                    "the theme {theme} cannot be read: {error}",
+                    theme=tidy(theme),
+                    error=getattr(error, "strerror", None) or error,
+                ),
                 _("Mend that file."),
             )
     try:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from ..errors import SettingsError
 from ..language import _
 from ..settings import has_login, without_login
+from ..settings_checks import is_address
 
 CONNECT_S = 5.0
 LONGEST_ANSWER = 2**23
@@ -31,12 +32,7 @@ def checked_url(url: str, setting: str) -> str:
         SettingsError: it is no http or https address.
     """
     whole = url.strip() if "://" in url else f"http://{url.strip()}"
-    try:
-        parts = urlsplit(whole)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fine = False
-    if not fine or has_login(url):
+    if not is_address(url) or has_login(url):
         raise SettingsError(
             _(
                 "{setting} is not an address: {url!r}. Write it like http://127.0.0.1:11434, "

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +82,7 @@ class Shelf:
     def take(self, number: int, model_sha256: str) -> Prefix | None:
         """What is kept under a number for this model and this build; None, and no file, where it is of no use."""
         try:
-            with self._file(number).open("rb") as file:
+            with self._opened(number) as file:
                 header = _header(file.readline(_LONGEST_HEADER))
                 if header["build"] != build() or header["model"] != model_sha256:
                     raise ValueError("it was written by something else")
@@ -94,10 +96,22 @@ class Shelf:
             slots = tuple(AdapterSlot(Path(path), float(scale)) for path, scale in header["adapters"])
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError):
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError, RecursionError):
             self.drop(number)
             return None
         return Prefix(tuple(tokens.tolist()), slots, state)
+
+    def _opened(self, number: int) -> BufferedReader:
+        """Raises ValueError: that is no file, or a larger one than any that is put here."""
+        # Not blocking: a pipe without a writer would be waited for.
+        how = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(self._file(number), how)
+        file = os.fdopen(descriptor, "rb")
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > self._most + _LONGEST_HEADER:
+            file.close()
+            raise ValueError("it is none of ours")
+        return file
 
     def drop(self, number: int) -> None:
         with suppress(OSError):

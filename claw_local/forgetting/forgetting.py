@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ..errors import DiskError, LearnError, StoreError, UsageError
+from ..errors import DiskError, LearnError, NothingError, StoreError, UsageError
 from ..idle import kept as runs_left
 from ..language import _
 from ..store import Store
@@ -127,7 +127,7 @@ class Forgetting:
                 raise LearnError(_("A learning run has just begun. Wait for it to end, and forget then."))
             going = tables.find(db, request)
             if going.nothing:
-                raise UsageError(_("Nothing of that kind is there, so nothing was forgotten."))
+                raise NothingError(_("Nothing of that kind is there, so nothing was forgotten."))
             counts, texts = tables.counts(db, going), Texts.of(tables.texts(db, going), request.containing)
             hints = _hints(self._store, going)
             gone = lineage.stained(self._store.adapters.list(), going, hints)
@@ -170,7 +170,7 @@ class Forgetting:
         """Clean the disk after the newest receipt, again if it could not be done then. Returns that receipt."""
         receipts = self.receipts()
         if not receipts:
-            raise UsageError(_("Nothing was forgotten yet, so there is nothing to clean up."))
+            raise NothingError(_("Nothing was forgotten yet, so there is nothing to clean up."))
         left = [] if text else waiting.still_named(receipts[-1])
         report("deleting files")
         files = sorted({*files, *waiting.files(self._store, self._paths), *sweeping.left_behind(self._paths)})

@@ -86,7 +86,8 @@ class JsonExport:
                 return
             except ijson.JSONError as error:
                 raise HistoryError(
-                    _("{name} is damaged: it is no valid JSON. {again}.", name=part.name, again=_(_AGAIN))
+                    _too_large(part, error)
+                    or _("{name} is damaged: it is no valid JSON. {again}.", name=part.name, again=_(_AGAIN))
                 ) from error
             except _damage(ValueError) as error:
                 raise HistoryError(
@@ -169,7 +170,8 @@ class JsonExport:
                         )
         except ijson.JSONError as error:
             raise HistoryError(
-                _(
+                _too_large(part, error)
+                or _(
                     "{name} is no file of chats: neither JSON, a zip archive nor an SQLite database. {known}",
                     name=part.name,
                     known=_(_KNOWN),
@@ -186,6 +188,13 @@ _KNOWN = N_(
     "These can be imported: ChatGPT's and Claude's data exports, the databases of oterm, elia and llm, and what "
     "`claw-local history export --format json` writes."
 )
+
+
+def _too_large(part: Part, error: Exception) -> str:
+    """What to say where a number is what the reader stumbled over; "" if it is not. JSON allows numbers of any size."""
+    if "overflow" not in str(error):
+        return ""
+    return _("{name} holds a number that is too large to be read. {again}.", name=part.name, again=_(_AGAIN))
 
 
 def _damage(*others: type[Exception]) -> tuple[type[Exception], ...]:

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast, get_args
 
 from ..errors import UsageError
 from ..language import _
+from ..named_text import read_text
 
 Split = Literal["train", "dev", "test"]
 Score = Literal[-1, 0, 1]
@@ -98,7 +99,7 @@ def read(path: Path, split: Split | None = None) -> list[Example]:
         UsageError: it cannot be read, a line is not an example, or none is left.
     """
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_text(path.expanduser())
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else _("it is not UTF-8 text")
         raise UsageError(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sqlite_utils import Database as SqliteDatabase
+from sqlite_utils.db import NotFoundError as MissingRow
 
 from ..errors import DiskError, NotFoundError, StoreError
 from ..language import N_, _
@@ -144,6 +145,11 @@ class Database(Content):
             with self._connections[self._adrift.db.conn]:
                 self._adrift.nothing_new()
 
+    def save(self) -> bool:
+        """Write what is kept in memory only to the disk now, if it takes it. Whether nothing is left in memory."""
+        self._come_back(at_once=True)
+        return self._adrift is None
+
     def _cast_off(self) -> bool:
         with self._guard:
             if self._adrift is not None:
@@ -210,6 +216,8 @@ class Database(Content):
             yield
         except OverflowError as error:
             raise NotFoundError(_("There is nothing with that number: it is larger than any id can be.")) from error
+        except MissingRow as error:
+            raise NotFoundError(_("What this belongs to is not there any more: it was deleted meanwhile.")) from error
         except (sqlite3.Error, OSError) as error:
             if is_the_disk(error) or is_read_only(self.path, error):
                 raise DiskError(in_words(self.path, error, BUSY_TIMEOUT_S)) from error

@@ -11,6 +11,7 @@ from ..adapters.registry import AdapterChoice, Registry
 from ..errors import AdapterError, UsageError
 from ..language import _
 from ..store import AdapterRecord, Chat
+from ..targets import check_target
 
 if TYPE_CHECKING:
     from ..adapters.differing import Difference
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..adapters.gguf import BaseShape
     from ..adapters.importing import Imported
     from ..assistant import Assistant
+    from ..store import Store
 
 PROFILE = "profile."
 """Flag of a profile's adapter: its name and the model's hash follow, with a dot between."""
@@ -118,12 +120,7 @@ class Adapters:
 
     def profiles(self) -> dict[str, dict[str, int]]:
         """What profiles keep to: name -> model's hash -> adapter's id, 0 for the base."""
-        found: dict[str, dict[str, int]] = {}
-        for rest, kept in self._store.flags.beginning(PROFILE).items():
-            name, _, model = rest.rpartition(".")
-            if kept:
-                found.setdefault(name, {})[model] = int(kept)
-        return found
+        return profiles_in(self._store)
 
     def check_profile(self) -> None:
         """Raises UsageError: the settings name a profile that there is not."""
@@ -204,6 +201,7 @@ class Adapters:
         record = self.get(adapter)
         if passphrase and form != "claw":
             raise UsageError(_("Only a claw pack can be sealed with a passphrase. Leave --passphrase out."))
+        check_target(target, self._assistant.paths, streams=form in ("claw", "gguf"))
         if form == "claw":
             return exporting.export_pack(self._store, record, target, passphrase=passphrase, force=force)
         if form == "peft":
@@ -303,3 +301,13 @@ class Adapters:
 
     def _of_this_model(self, record: AdapterRecord) -> None:
         self._registry.checked(record.id, self._assistant.model_sha256)
+
+
+def profiles_in(store: Store) -> dict[str, dict[str, int]]:
+    """See `Adapters.profiles`; no model is needed."""
+    found: dict[str, dict[str, int]] = {}
+    for rest, kept in store.flags.beginning(PROFILE).items():
+        name, _dot, model = rest.rpartition(".")
+        if kept:
+            found.setdefault(name, {})[model] = int(kept)
+    return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..engine.tool_forms import ToolSpec
-from ..errors import UsageError
+from ..errors import NothingError, UsageError
 from ..judge import tools as outcomes
 from ..language import _
 from ..store import Chat, Store, StoredMessage, ToolCall
@@ -296,7 +296,7 @@ class Tools:
         self._assistant.chat(chat_id)
         record = store.tool_calls.undoable(chat_id) if call_id is None else store.tool_calls.get(call_id)
         if record is None or record.chat_id != chat_id or record.state != "done" or not record.after_sha256:
-            raise UsageError(_("There is nothing to undo: only what was written can be taken back, and only once."))
+            raise NothingError(_("There is nothing to undo: only what was written can be taken back, and only once."))
         done = Writing(Folder(Path(record.workspace))).undo(Undo(record.path, record.before, record.after_sha256))
         store.tool_calls.set_state(record.id, "undone")
         return done

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ..errors import SettingsError
 from ..language import _
+from ..named_text import read_text
 from ..settings import has_login
 
 FILE = "mcp.json"
@@ -62,12 +63,13 @@ def read_servers(config: Path) -> dict[str, McpServer]:
     try:
         if not file.exists():
             return {}
-        if file.stat().st_size > LARGEST:
+        if file.is_file() and file.stat().st_size > LARGEST:
             raise SettingsError(_("{file} is too large to be a list of servers. Mend it, or rename it.", file=file))
-        said = json.loads(file.read_text("utf-8-sig"))
+        said = json.loads(read_text(file, most=LARGEST))
     except (OSError, ValueError, RecursionError) as error:
+        words = getattr(error, "strerror", None) or error
         raise SettingsError(
-            _("{file} cannot be read as JSON ({error}). Mend it, or rename it.", file=file, error=error)
+            _("{file} cannot be read as JSON ({error}). Mend it, or rename it.", file=file, error=words)
         ) from error
     listed = said.get("mcpServers") if isinstance(said, dict) else None
     if not isinstance(listed, dict):

@@ -382,10 +382,12 @@ def test_any_byte_that_is_changed_is_refused_or_changes_nothing(
     ("kind", "words"),
     [
         ("missing", "cannot be read"),
-        ("an empty folder", "Cannot read adapter_config.json"),
+        ("an empty folder", "adapter_config.json is not in it"),
         ("pickled matrices beside a config", "holds adapter_model.bin, a pickle"),
         ("a pickle", "is a pickle"),
         ("a pickle in torch's zip", "is a pickle"),
+        ("a config alone", "adapter_model.safetensors is not in it"),
+        ("anything called .bin", "neither a pack"),
         ("a pipe", "no regular file"),
         ("a pipe in the folder", "no regular file"),
         ("matrices alone", "name the folder"),
@@ -404,6 +406,9 @@ def test_what_is_no_adapter_is_refused(
         source = tmp_path / "adapter_model.bin"
         data = pickle.dumps(Boom())
         source.write_bytes(zipped({"archive/data.pkl": data}) if "zip" in kind else data)
+    elif kind == "anything called .bin":
+        source = tmp_path / "anything.bin"
+        source.write_bytes(bytes(range(100)))
     elif kind == "a pipe":
         os.mkfifo(source)
     elif kind == "matrices alone":

@@ -129,6 +129,12 @@ async def test_a_file_that_is_not_there_is_said_before_anything_is_sent(
         assert app.main.composer.text == "see @nope.txt" and not scripted.engine.asked
         await pilot.press("enter")
         await until(pilot, lambda: scripted.engine.asked[:1] == ["see @nope.txt"])
+        for path, what in ((str(notes) + "/", "is a folder"), ("/dev/zero", "is a device or a pipe")):
+            if os.path.exists(path):
+                app.main.composer.text = f"see @{path}"
+                await pilot.press("enter")
+                await until(pilot, lambda what=what: any(what in n.message for n in app._notifications))
+        assert scripted.engine.asked == ["see @nope.txt"]
 
 
 async def test_one_backspace_takes_a_label_away_and_undo_brings_it_back(

@@ -60,6 +60,58 @@ async def test_a_draft_that_is_forgotten_elsewhere_takes_no_other_text_with_it(
     elsewhere.close()
 
 
+def gone(scripted: ScriptedAssistant, chat: int, how: str) -> None:
+    """What another program does to a chat."""
+    elsewhere = Store(scripted.paths)
+    if how == "forget":
+        Forgetting(elsewhere, scripted.paths).forget(Request(chats=(chat,)))
+    else:
+        History(elsewhere).delete_for_good(chat)
+    elsewhere.close()
+
+
+@pytest.mark.parametrize("how", ["forget", "delete"])
+async def test_what_is_sent_into_a_chat_that_is_gone_is_kept_and_one_notice_says_so(
+    app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object], how: str
+) -> None:
+    chat = scripted.ask("Where is the harbour?").chat_id
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.main
+        await until(pilot, lambda: screen.forgotten == 0)
+        await screen.open_chat(chat)
+        await pilot.press(*"and rain?")
+        screen._asking += 1  # It is sent before the window has looked whether its chat is still there.
+        gone(scripted, chat, how)
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.chat_id is None and screen.composer.text == "and rain?")
+        screen._asking -= 1
+        await until(pilot, lambda: not screen.sending and "by another program" in said(app))
+        await pilot.pause(0.3)
+        assert len(app._notifications) == 1
+        assert "claw-local" not in said(app) and not screen.query("Bubble")
+
+
+@pytest.mark.parametrize("how", ["forget", "delete"])
+async def test_a_reply_whose_chat_goes_ends_with_one_notice(
+    app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object], how: str
+) -> None:
+    chat = scripted.ask("Where is the harbour?").chat_id
+    scripted.engine.script, scripted.engine.pause_s = ["a "] * 400, 0.05
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.main
+        await until(pilot, lambda: screen.forgotten == 0)
+        await screen.open_chat(chat)
+        await pilot.press(*"rain", "enter")
+        await until(pilot, lambda: screen.live is not None and screen.live.text)
+        await pilot.press(*"typed")
+        gone(scripted, chat, how)
+        await until(pilot, lambda: not screen.sending and screen.chat_id is None)
+        await until(pilot, lambda: "by another program" in said(app))
+        await pilot.pause(0.3)
+        assert len(app._notifications) == 1 and "unexpected" not in said(app)
+        assert screen.composer.text == "typed" and not screen.query("Bubble")
+
+
 async def test_a_store_that_cannot_be_read_is_said_once_and_ends_nothing(
     app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,8 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from claw_app.app import ClawApp
-from claw_app.themes import CONTRAST, DARK, LIGHT, OURS, Look, own_theme, variable_defaults
+from claw_app.own_themes import own_theme
+from claw_app.themes import CONTRAST, DARK, LIGHT, OURS, Look, variable_defaults
 from claw_local.paths import Paths, locate
 
 Until = Callable[..., Any]
@@ -92,13 +95,55 @@ def test_a_persons_theme_is_read_and_a_broken_one_said_in_a_sentence(paths: Path
         ('primary = "#fff"\ndark = "yes"', "dark is true or false"),
         ('primary = "#fff"\nvariables = 3', "variables is a table"),
         ('primary = "#fff"\n[variables]\nquiet = "nope"', "variables.quiet is not a colour"),
+        ('primary = "#fff"\n[variables]\nfooter-background = "nope"', "variables.footer-background is not a colour"),
+        ('primary = "#fff"\n[variables]\nborder = "red; } * {"', "variables.border is not a colour"),
+        ('primary = "#fff"\n[variables]\nprimary-lighten-1 = "x"', "variables.primary-lighten-1 is not a colour"),
+        ('primary = "#fff"\n[variables]\nmine = "{;"', "variables.mine is not a colour"),
+        ('primary = "#fff"\n[variables]\nlink-style = "wavy"', "variables.link-style is no style of text"),
+        ('primary = "#fff"\nbackground = "transparent"', "background is a colour that one can see through"),
+        ('primary = "rgba(0,0,0,0)"', "primary is a colour that one can see through"),
+        ('primary = "#fff"\n[variables]\nbackground = "#fff8"', "variables.background is a colour that one can see"),
     ],
 )
 def test_what_is_wrong_with_a_theme_is_said(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         own_theme("mine", tomllib.loads(text))
     with pytest.raises(ValueError, match="theme of that name"):
-        own_theme(DARK.name, {"primary": "#fff"})
+        own_theme(DARK.name, {"primary": "#fff"}, {DARK.name})
+
+
+def test_what_textual_itself_holds_is_taken(paths: Paths) -> None:
+    for key, value in DARK.to_color_system().generate().items():
+        own_theme("mine", {"primary": "#fff", "variables": {key: value}})
+    for key, value in {"text": "auto 87%", "link-style-hover": "bold not underline", "mine": "anything"}.items():
+        own_theme("mine", {"primary": "ansi_blue", "variables": {key: value}})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+def test_files_that_are_no_themes_stop_nothing(paths: Paths) -> None:
+    (paths.themes / "deep.toml").write_text("a = " + "[" * 3000)
+    (paths.themes / "long.toml").write_text("# " + "x" * 200_000)
+    (paths.themes / "digits.toml").write_text("primary = " + "9" * 5000)
+    (paths.themes / "folder.toml").mkdir()
+    os.mkfifo(paths.themes / "pipe.toml")
+    (paths.themes / "fine.toml").write_bytes(b'\xef\xbb\xbfprimary = "#58a6ff"\n')
+    look = Look(paths)
+    assert set(look.themes) == {*(theme.name for theme in OURS), "fine"}
+    said = " ".join(look.problems)
+    assert len(look.problems) == 5 and "go too deep" in said
+    assert "it is a device or a pipe" in said and "it is larger than" in said and "it is a folder" in said
+
+
+async def test_an_own_theme_that_cannot_be_drawn_leaves_the_app_in_ours_and_is_said(
+    scripted: Any, paths: Paths
+) -> None:
+    (paths.themes / "bad.toml").write_text('primary = "#58a6ff"\n[variables]\nfooter-background = "nope"\n', "utf-8")
+    paths.settings.write_text('[app]\ntheme = "bad"\n', "utf-8")
+    app = ClawApp(lambda: scripted, look=Look(paths))
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert app.theme == DARK.name
+        assert any("variables.footer-background is not a colour" in n.message for n in app._notifications)
 
 
 def test_the_chosen_theme_comes_from_the_settings_and_the_environment_goes_first(

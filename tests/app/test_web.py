@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import os
 import re
 import shutil
@@ -18,8 +19,9 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
+from aiohttp.http_exceptions import LineTooLong
 
-from claw_app.web import Door
+from claw_app.web import Door, is_our_fault
 from claw_local.paths import locate
 from claw_local.store import Store
 
@@ -145,12 +147,22 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     assert "Traceback" not in ran.stderr
 
 
+def test_a_request_that_is_none_leaves_no_traceback() -> None:
+    def logged(error: Exception) -> logging.LogRecord:
+        return logging.LogRecord("aiohttp.server", logging.ERROR, "", 1, "x", None, (type(error), error, None))
+
+    assert not is_our_fault(logged(LineTooLong("the line", 8190, 9000)))
+    assert is_our_fault(logged(RuntimeError("of our own")))
+
+
 def test_a_token_is_taken_once_and_a_wrong_one_never() -> None:
     door = Door("127.0.0.1:1")
     token = door.address.partition("token=")[2]
-    assert not door.takes("") and not door.takes(token + "x") and not door.takes("ä")
+    for wrong in ("", token + "x", "ä", "\ud800"):
+        assert not door.takes(wrong) and "is not right" in door.turned_away(wrong)
     assert door.takes(token)
-    assert not door.takes(token)
+    assert not door.takes(token) and "used already" in door.turned_away(token)
+    assert not door.takes("guess") and "is not right" in door.turned_away("guess")
     assert not door.takes("")
 
 

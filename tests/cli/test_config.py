@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from claw_local.cli.main import run
 from claw_local.paths import Paths
 from claw_local.settings import load
+from claw_local.store import Store
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,8 +43,11 @@ def test_a_setting_is_read_written_and_reset(home: Paths, capsys: pytest.Capture
 
 
 def test_a_negative_number_is_a_value_not_an_option(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["config", "set", "model.gpu_layers", "--", "-1"]) == 0
-    assert load(home).model.gpu_layers == -1
+    for typed in (["-1"], ["--", "-1"], ["-1", "--json"]):
+        assert run(["config", "set", "model.gpu_layers", *typed]) == 0
+        assert load(home).model.gpu_layers == -1
+        assert run(["config", "set", "model.gpu_layers", "--default"]) == 0
+    assert run(["config", "set", "model.gpu_layers", "--defualt"]) == 2
 
 
 def test_the_list_says_what_each_setting_means(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,6 +201,33 @@ def test_an_editor_that_cannot_be_started_is_named(
     monkeypatch.setenv("VISUAL", "no-such-editor --wait")
     assert run(["config", "edit"]) == 2
     assert "no-such-editor" in capsys.readouterr().err
+
+
+def test_an_editor_that_leaves_a_folder_changes_nothing(
+    home: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    editor(monkeypatch, tmp_path, "file.unlink(); file.mkdir(); sys.exit()")
+    assert run(["config", "edit"]) == 1
+    assert "it is a folder. Nothing was changed." in capsys.readouterr().err
+    assert not home.settings.exists()
+
+
+def test_a_profile_must_be_there_to_be_set(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "set", "adapters.profile", "nope"]) == 2
+    assert "There is no profile 'nope'." in capsys.readouterr().err
+    store = Store(home)
+    store.flags.set("profile.work.abc", "0")
+    store.close()
+    assert run(["config", "set", "adapters.profile", "nope"]) == 2
+    assert run(["config", "set", "adapters.profile", "work"]) == 0
+
+
+def test_what_turns_the_direction_of_a_text_is_not_printed(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    for value in ("a\u202eb", "a\x1b[31mb"):
+        assert run(["config", "set", "model.system", value]) == 0
+        assert run(["config", "get", "model.system"]) == 0
+        out = capsys.readouterr().out
+        assert "\u202e" not in out and "\x1b" not in out
 
 
 def test_a_theme_that_does_not_exist_is_refused_and_one_of_your_own_taken(

@@ -94,3 +94,17 @@ def test_an_option_that_only_looks_is_never_taken_for_forgetting(chat: int, home
         assert said.exit_code == 2 and "nothing was forgotten" in said.output
     assert claw("--sweep", "--receipts").exit_code == 2
     assert len(Store(home).chats.list()) == 1
+
+
+@pytest.mark.parametrize("what", [("--containing", "zzz"), ("--since", "0h"), ("--sweep",)])
+def test_nothing_of_that_kind_is_no_wrong_use(chat: int, what: tuple[str, ...]) -> None:
+    said = claw(*what)
+    assert said.exit_code == 1 and ("nothing was forgotten" in said.output or "Nothing was forgotten" in said.output)
+
+
+def test_feedback_on_a_question_is_no_wrong_use(home: Paths) -> None:
+    store = Store(home)
+    store.messages.add(store.chats.create().id, "user", "hello", parent_id=None)
+    store.close()
+    refused = CliRunner().invoke(app, ["feedback", "1", "good"])
+    assert refused.exit_code == 1 and "not a reply" in refused.output

@@ -82,7 +82,10 @@ def test_a_hint_is_said_in_other_words_and_what_was_learned_stands_in_prompts_ag
     assert "learned" in capsys.readouterr().out
     assert run(["hints", "edit", "1", "Talk like\na captain"]) == 0
     assert hints(capsys) == {1: ("active", "Talk like a captain")}
+    capsys.readouterr()
     assert run(["hints", "edit", "1", "  "]) == 2
+    told = capsys.readouterr().err
+    assert "no new words" in told and "hints add" not in told
     assert run(["hints", "edit", "9", "x"]) == 1
 
 

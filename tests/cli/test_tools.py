@@ -51,7 +51,7 @@ def test_what_was_done_is_listed_and_undone_once(home: Paths, work: Path, chat_i
     assert undone.exit_code == 0 and json.loads(undone.output) == {"undone": "notes.txt is as it was."}
     assert (work / "notes.txt").read_text() == "milk\n"
     again = run.invoke(app, ["tools", "undo", str(chat_id)])
-    assert again.exit_code == 2 and "nothing to undo" in again.output
+    assert again.exit_code == 1 and "nothing to undo" in again.output
 
 
 def test_a_file_changed_since_is_left_alone(home: Paths, work: Path, chat_id: int) -> None:
@@ -79,6 +79,14 @@ def test_the_tools_there_are(home: Paths, work: Path) -> None:
     told = json.loads(run.invoke(app, ["tools", "list", "--workspace", str(work), "--json"]).output)
     assert [tool["name"] for tool in told["tools"]] == ["list", "read", "search", "write", "append", "run"]
     assert run.invoke(app, ["tools", "list", "--workspace", "/"]).exit_code == 2
+
+
+def test_the_tools_are_listed_in_any_folder_where_none_was_named(home: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.make()
+    monkeypatch.chdir(home.data.parent)  # As ~ is: it could be no workspace.
+    told = json.loads(run.invoke(app, ["tools", "list", "--json"]).output)
+    assert [tool["name"] for tool in told["tools"]][:2] == ["list", "read"] and told["workspace"] == ""
+    assert run.invoke(app, ["tools", "list", "--workspace", "."]).exit_code == 2
 
 
 def test_asking_in_a_workspace_refuses_what_was_not_allowed_and_says_how(home: Paths, work: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -53,10 +55,32 @@ def test_a_damaged_file_is_no_cache(tmp_path: Path, at: int) -> None:
     assert shelf.numbers() == []
 
 
-@pytest.mark.parametrize("data", [b"", b"{}\n", b"[]\n", b"\xff\n", b'{"tokens": -1, "bytes": 5}\n', b"{" * 50_000])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}\n",
+        b"[]\n",
+        b"\xff\n",
+        b'{"tokens": -1, "bytes": 5}\n',
+        b"{" * 50_000,
+        b"[" * 200_000,
+        b"\0" * 2_000_000,
+    ],
+)
 def test_what_is_no_cache_at_all_is_none(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "7.kv").write_bytes(data)
     assert Shelf(tmp_path, 10_000).take(7, "m") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+def test_nothing_is_waited_for_where_a_pipe_lies_in_its_place(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "7.kv")
+    assert Shelf(tmp_path, 10_000).take(7, "m") is None
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "8.kv").mkdir()
+    assert Shelf(tmp_path, 10_000).take(8, "m") is None
 
 
 def test_a_file_cut_short_is_no_cache(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from .compare import CompareActions
 from .drafts import Drafts
 from .first_start import FirstStart
 from .forgetting import ForgetActions
+from .forgotten import look_up
 from .incognito import INCOGNITO, IncognitoActions
 from .keys import Keyed
 from .learning import LearningActions
@@ -223,7 +224,7 @@ class ChatScreen(
         if elsewhere and self._ready.is_set():
             self.change_draft(chat_id)
         self._live_bubble, self.chat_id = None, chat_id
-        chat = await self.claw.quick(assistant.chat, chat_id) if chat_id is not None else None
+        chat = await look_up(self, assistant, chat_id) if chat_id is not None else None
         if chat_id is not None and chat is None:
             await self.open_chat(None)
             return

@@ -154,9 +154,14 @@ class Export(ModalScreen["str | None"]):
 
 
 def write(assistant: Assistant, what: What, chat_id: int, path: Path) -> int:
-    """Write the file, whole or not at all, readable by its owner only. Returns how many chats are in it."""
-    from claw_local.files import write_pieces
+    """Write the file, whole or not at all, readable by its owner only. Returns how many chats are in it.
 
+    Raises UsageError: nothing may be written there.
+    """
+    from claw_local.files import write_pieces
+    from claw_local.targets import check_target
+
+    check_target(path, assistant.paths)
     history = assistant.history
     ids = history.all_ids() if what == "all" else [chat_id]
     pieces = [history.markdown(chat_id)] if what == "markdown" else history.json_pieces(ids)

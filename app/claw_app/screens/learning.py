@@ -19,7 +19,7 @@ from ..widgets.learn_bar import LearnBar
 from ..widgets.top_bar import TopBar
 from ..widgets.welcome import Welcome
 from .ask import Choose
-from .forgotten import see_forgotten
+from .forgotten import see_forgotten, see_gone
 from .restored import see_restored
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class LearningActions(Screen[None]):
                     return
                 await self.refresh_status()
                 await see_forgotten(screen)
+                await see_gone(screen)
             except ClawError as error:
                 self._say_once(error)
             if not self._troubled:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import asyncio
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual import on
 from textual.screen import Screen
 
-from claw_local.errors import ClawError, RestoredError
+from claw_local.errors import ClawError, NotFoundError, RestoredError
 from claw_local.language import _, ngettext
 
 from ..talk import LiveReply
 from ..widgets.bubbles import Bubble, Question
 from ..widgets.composer import Composer
+from .forgotten import see_gone
 
 if TYPE_CHECKING:
     from claw_local.assistant import Answer, Assistant, Reply
 
     from ..app import ClawApp
     from ..widgets.transcript import Transcript
+    from .chat import ChatScreen
     from .chat_settings import Choices
 
 
@@ -162,6 +164,11 @@ class Talking(Screen[None]):
                 await question.remove()
             self.composer.give_back(live.question)
             return
+        if isinstance(error, NotFoundError):
+            chat_id = reply.chat_id if reply is not None else origin
+            if chat_id is not None and await see_gone(cast("ChatScreen", self), chat_id):
+                self.composer.give_back(live.question)
+                return
         # A chat that began with a failure is not worth keeping: the text goes back to where it was typed.
         empty = origin is None and not live.text
         if empty and reply is not None:

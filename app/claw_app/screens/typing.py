@@ -74,9 +74,14 @@ class TypingActions(Screen[None]):
 
     @on(Composer.Missing)
     def _missing(self, event: Composer.Missing) -> None:
-        path = one_line(event.path)
-        words = _("There is no file {path}. Enter again sends it as plain words.", path=path)
-        self.claw.say(words, severity="warning", timeout=8)
+        self.run_worker(self._say_missing(event.path))
+
+    async def _say_missing(self, path: str) -> None:
+        from ..attachments import refused
+
+        why = await self.claw.background.slow(refused, path)
+        words = _("{why} Enter again sends it as plain words.", why=why)
+        self.claw.say(words.lstrip(), severity="warning", timeout=8)
 
     async def _attach_file(self, path: str, token: str) -> None:
         from ..attachments import read
