@@ -133,6 +133,10 @@ async def test_an_archived_chat_leaves_the_list_and_is_there_on_demand(
         app.main.chats.focus()
         await pilot.press("end", "enter")
         await until(pilot, lambda: listed(app) == ["keep", "▾ Archived  1", "put away"])
+        await pilot.press("home", "a")
+        await until(pilot, lambda: "All chats are archived" in headings(app))
+        await pilot.press("end", "a")
+        await until(pilot, lambda: "put away" in listed(app) and len(scripted.chats()) == 1)
         await pilot.press("end", "a")
         await until(pilot, lambda: listed(app) == ["put away", "keep"])
 
