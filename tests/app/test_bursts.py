@@ -41,6 +41,12 @@ def test_slow_keys_are_commands() -> None:
     assert not any(heard("rerd", BURST_S + 0.01))
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of one go, also where the machine is slow to take them."""
+    monkeypatch.setattr("claw_app.burst.BURST_S", 30.0)
+
+
 async def test_a_slash_on_a_message_begins_a_command_in_the_field(app: ClawApp, scripted: Any, until: Until) -> None:
     async with app.run_test() as pilot:
         bubble = await say(pilot, app, "hello", until)
@@ -52,7 +58,7 @@ async def test_a_slash_on_a_message_begins_a_command_in_the_field(app: ClawApp, 
 
 
 async def test_writing_on_a_message_is_kept_as_text_and_changes_nothing(
-    app: ClawApp, scripted: Any, until: Until
+    app: ClawApp, scripted: Any, until: Until, unhurried: None
 ) -> None:
     async with app.run_test() as pilot:
         bubble = await say(pilot, app, "hello", until)
@@ -63,7 +69,7 @@ async def test_writing_on_a_message_is_kept_as_text_and_changes_nothing(
         assert app.main.composer.has_focus and len(scripted.messages(app.main.chat_id)) == 2
 
 
-async def test_writing_in_the_list_deletes_nothing(app: ClawApp, scripted: Any, until: Until) -> None:
+async def test_writing_in_the_list_deletes_nothing(app: ClawApp, scripted: Any, until: Until, unhurried: None) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await say(pilot, app, "hello", until)
         app.main.chats.focus()

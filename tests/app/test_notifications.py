@@ -111,7 +111,7 @@ async def test_the_same_words_stand_there_once_and_go_when_they_are_no_longer_so
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await send(pilot, app, "hi")
         await until(pilot, lambda: app.main.live and app.main.live.text)
-        for _ in range(4):
+        for _ in range(2):
             await send(pilot, app, "more")
         await until(pilot, lambda: "still being written" in said(app))
         assert len(app._notifications) == 1
