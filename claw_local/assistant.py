@@ -138,7 +138,8 @@ class Assistant(Comparing, Reasons, Titles):
     ) -> Signal:
         """What the person says outright about a reply: a thumb, a hint, or the text as it should have been.
 
-        An edited text becomes a new branch of the chat, which goes on from there.
+        An edited text becomes a new branch of the chat, which goes on from there. A hint alone leaves a thumb that was
+        given before as it is.
 
         Raises:
             NotFoundError: no such message. UsageError: it is not a reply, or nothing was said about it.
@@ -163,7 +164,8 @@ class Assistant(Comparing, Reasons, Titles):
         with self.store.database.write():
             signal = None
             if verdict is not None or not edit:
-                signal = self.store.signals.add(message_id, "thumb", 1 if verdict == "good" else -1, hint=text)
+                score = self._thumb(message_id) if verdict is None else 1 if verdict == "good" else -1
+                signal = self.store.signals.add(message_id, "thumb", score, hint=text)
             if edit:
                 self.store.messages.add(
                     message.chat_id,
@@ -181,6 +183,11 @@ class Assistant(Comparing, Reasons, Titles):
                 fast.remember(self.store, kept)
         assert signal is not None
         return signal
+
+    def _thumb(self, message_id: int) -> int:
+        """What the person said a reply was worth; without that, one with a hint was not what they wanted: -1."""
+        given = [one.score for one in self.store.signals.of([message_id])[message_id] if one.source == "thumb"]
+        return given[-1] if given else -1
 
     @staticmethod
     def _holds_everywhere(text: str) -> bool:

@@ -16,7 +16,7 @@ from textual.app import App, SystemCommand
 from textual.command import CommandPalette
 from textual.geometry import Size
 from textual.markup import escape
-from textual.notifications import SeverityLevel
+from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
@@ -41,6 +41,8 @@ T = TypeVar("T")
 _TWICE_S = 2.0
 _TIDY_S = 0.5
 FIT_EVERY_S = 1.0
+MOST_SAID = 3
+"""Notifications shown at once."""
 
 
 class ClawApp(App[None]):
@@ -134,8 +136,12 @@ class ClawApp(App[None]):
         self.watch_over.see(event)
         if self._typed_ahead is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
             self._typed_ahead.append(event)
-        else:
+        elif not (isinstance(event, events.Key) and not event.is_forwarded and self._is_text(event)):
             await super().on_event(event)
+
+    def _is_text(self, event: events.Key) -> bool:
+        """Whether a key was writing, where letters are commands, and so went into the field."""
+        return self._typed_ahead is None and self.screen is self.main and self.main.takes_as_text(event)
 
     def take_typed_ahead(self) -> None:
         """The field is there: give it what was typed before."""
@@ -254,10 +260,23 @@ class ClawApp(App[None]):
         """
         words = clean(words)
         if topic:
-            for old in [one for one in self._notifications if one.message == self._said.get(topic)]:
-                self._unnotify(old, refresh=False)
+            self.unsay(topic)
             self._said[topic] = words
         self.notify(words, title=title, severity=severity, timeout=timeout, markup=False)
+
+    def unsay(self, topic: str) -> None:
+        """What was said about this is no longer so."""
+        said = self._said.pop(topic, None)
+        for old in [one for one in self._notifications if one.message == said]:
+            self._unnotify(old)
+
+    def _on_notify(self, event: Notify) -> None:
+        """Before Textual shows it: the same words stand there once, and no more than a few at all."""
+        new, there = event.notification, list(self._notifications)
+        same = [one for one in there if (one.message, one.title) == (new.message, new.title)]
+        others = [one for one in there if one not in same]
+        for old in [*same, *others[: max(0, len(others) + 1 - MOST_SAID)]]:
+            self._unnotify(old, refresh=False)
 
     # What works everywhere
 

@@ -234,6 +234,15 @@ def key_name(key: str) -> str:
     return _NAMES.get(key) or "+".join(part.capitalize() for part in key.split("+"))
 
 
+BY_LETTER = {
+    key_name(letter) if len(letter) > 1 else letter: command.action
+    for command in COMMANDS
+    for letter in command.letters.split(",")
+    if letter
+}
+"""The action of each letter."""
+
+
 def key_names(command: Command) -> str:
     """The keys of a command for the help page, without aliases that are the same key."""
     keys = [key for key in f"{command.keys},{command.letters}".split(",") if key and key != "equals_sign"]

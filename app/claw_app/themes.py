@@ -6,7 +6,6 @@ high contrast by at least 7 to 1.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from textual.color import Color
@@ -127,8 +126,8 @@ class Look:
     def __init__(self, paths: Paths | None = None) -> None:
         self.themes = {theme.name: theme for theme in OURS}
         self.problems: list[str] = []
-        if paths is not None:
-            self._read_own(paths.themes)
+        self._folder = paths.themes if paths is not None else None
+        self._read_own()
         chosen = glimpse(paths, "app", "theme") if paths is not None else ""
         self.chosen = chosen if chosen and isinstance(chosen, str) else DARK.name
 
@@ -154,9 +153,20 @@ class Look:
             self.chosen = DARK.name
         app.theme = self.chosen
 
-    def _read_own(self, folder: Path) -> None:
+    def read_anew(self, app: App[Any]) -> list[str]:
+        """Look for the person's files again: they may have written one meanwhile. Returns what is wrong with some."""
+        self.problems = []
+        self._read_own()
+        for name, theme in self.themes.items():
+            if app.available_themes.get(name) != theme:
+                app.register_theme(theme)
+                if name == app.theme:
+                    app.refresh_css(animate=False)
+        return self.problems
+
+    def _read_own(self) -> None:
         try:
-            files = sorted(folder.glob("*.toml"))
+            files = sorted(self._folder.glob("*.toml")) if self._folder is not None else []
         except OSError:
             files = []
         for file in files:

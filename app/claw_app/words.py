@@ -9,3 +9,6 @@ BROAD = 160
 
 PLACEHOLDER = N_("Ask anything · @ attaches a file · / for commands")
 SENDS = N_("Enter sends · Ctrl+J new line")
+
+BUSY = "busy"
+"""The topic of what is said of a reply that is still being written: it is no longer so once that is there."""

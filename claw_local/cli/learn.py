@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from ..language import _, ngettext
 from . import complete, idle, runs_shown
 from .common import JSON_OPTION, harmless, plain, print_json, print_table, short
 from .waiting import bars
+
+if TYPE_CHECKING:
+    from ..store import Run
 
 app = typer.Typer(help="Learning from your chats: off until you turn it on.", no_args_is_help=True)
 idle.add_to(app)
@@ -47,6 +50,10 @@ def on(
             home=home,
         )
     )
+    if past:
+        typer.echo(
+            ngettext("{number} earlier answer teaches now, too.", "{number} earlier answers teach now, too.", count)
+        )
     typer.echo(_("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints off ID`."))
     if silent:
         typer.echo(
@@ -90,7 +97,7 @@ def status(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -
         typer.echo(f"{told}\n")
     typer.echo(_("Learning: on") if state.enabled else _("Learning: off"))
     typer.echo(
-        _("Lessons waiting: {lessons}, turns not judged yet: {waiting}", lessons=state.lessons, waiting=state.waiting)
+        _("Lessons waiting: {lessons}, replies not judged yet: {waiting}", lessons=state.lessons, waiting=state.waiting)
     )
     typer.echo(_("In use: adapter {id}", id=state.adapter) if state.adapter else _("In use: the base model"))
     typer.echo(_("Active hints: {count}", count=len(state.hints)))
@@ -123,15 +130,11 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
             _say_what_was_left(assistant)
         try:
             result = _run(assistant, quiet=json_output)
-        except KeyboardInterrupt:
-            if (left := assistant.learn.paused().run) is not None:
-                typer.echo(
-                    _("Paused. `claw-local learn now` begins it anew.")
-                    if left.begins_anew
-                    else _("Paused. `claw-local learn now` goes on from {place}.", place=left.where),
-                    err=True,
-                )
-            raise
+        except KeyboardInterrupt as stop:
+            if (left := assistant.learn.paused().run) is None:
+                raise
+            typer.echo(_stopped(left), err=True)
+            raise typer.Exit(130) from stop
     if json_output:
         print_json(plain(result))
         return
@@ -231,6 +234,13 @@ def _say_what_was_left(assistant: Any) -> None:
             else _("Run {id} goes on from {place}.", id=paused.run.id, place=paused.run.where),
             err=True,
         )
+
+
+def _stopped(run: Run) -> str:
+    """Of a run that Ctrl-C left, in one sentence."""
+    if run.begins_anew:
+        return _("Stopped before anything was learned that could be kept; `claw-local learn now` begins anew.")
+    return _("Paused; `claw-local learn now` goes on from {place}.", place=run.where)
 
 
 def _offer_to_install() -> None:

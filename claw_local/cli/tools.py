@@ -72,10 +72,7 @@ def log(
     if not calls:
         typer.echo(_("No tool was called yet. A chat gets tools with a workspace: claw-local chat --workspace FOLDER"))
         return
-    rows = [
-        (str(c.id), str(c.chat_id), c.created_at[:19], c.state, _ALLOWED[c.decision], short(c.title)) for c in calls
-    ]
-    print_table(rows, right={0, 1})
+    print_table([_row(call) for call in calls], right={0, 1})
 
 
 @app.command()
@@ -122,7 +119,18 @@ def workspace(
         typer.echo(_("Chat {id} has no workspace, so it has no tools.", id=record.id))
 
 
-_ALLOWED = {"free": "asks nobody", "once": "allowed once", "always": "always allowed", "no": "declined"}
+_ALLOWED = {
+    "free": "needs no leave",
+    "once": "allowed once",
+    "always": "always allowed",
+    "option": "by --allow",
+    "no": "declined",
+}
+
+
+def _row(call: ToolCall) -> tuple[str, ...]:
+    when = call.created_at[:16].replace("T", " ")
+    return str(call.id), str(call.chat_id), when, call.state, _ALLOWED[call.decision], short(call.title)
 
 
 def as_json(call: ToolCall) -> dict[str, Any]:

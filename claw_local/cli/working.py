@@ -29,6 +29,7 @@ _MEANT: dict[str, Decision] = {
     "always": "always",
     "n": "no",
     "no": "no",
+    "w": "no",
     "q": "stop",
     "quit": "stop",
 }
@@ -77,7 +78,7 @@ class Working:
     def _approve(self, prepared: Prepared) -> tuple[Decision, str]:
         name = prepared.call.name
         if name in self._allow:
-            return "once", ""
+            return "option", ""
         if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
             typer.echo(
                 _("{title} was not allowed. To allow it: --allow {name}", title=harmless(prepared.title), name=name),
@@ -92,12 +93,15 @@ def ask_person(prepared: Prepared, *, err: bool = True) -> tuple[Decision, str]:
     typer.echo(f"\n{harmless(prepared.title)}\n{harmless(prepared.preview)}", err=err)
     _forget_typed()
     while True:
-        typer.echo(_("Allow it? y once, a always in this chat, n no, q no and stop: "), err=err, nl=False)
+        typer.echo(_("Allow it? y once, a always in this chat, n no, w no and why, q no and stop: "), err=err, nl=False)
         said = sys.stdin.readline()
         if not said:
             return "stop", ""
         word, rest = _WORD.match(said.strip()).groups()  # type: ignore[union-attr]
         chosen = _MEANT.get(word.lower())
+        if word.lower() == "w" and not rest:
+            typer.echo(_("Why not? "), err=err, nl=False)
+            return "no", sys.stdin.readline().strip()
         if chosen in ("no", "stop"):
             return chosen, rest
         if chosen is not None and not rest:  # A sentence that begins with "a" is no yes.

@@ -129,8 +129,8 @@ def _lessons(settings: IdleSettings, facts: Facts) -> Condition:
     if facts.lessons >= settings.min_lessons:
         return Condition("lessons", True, ngettext("{number} new lesson", "{number} new lessons", facts.lessons))
     words = ngettext(
-        "{number} new lesson ({so_far} so far)",
-        "{number} new lessons ({so_far} so far)",
+        "{number} new lesson ({so_far} so far, with replies not judged yet)",
+        "{number} new lessons ({so_far} so far, with replies not judged yet)",
         settings.min_lessons,
         so_far=facts.lessons,
     )

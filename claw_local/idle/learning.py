@@ -36,8 +36,8 @@ class LearnStatus:
     """What `learn status` shows.
 
     Attributes:
-        lessons: judged replies that no accepted run has used yet.
-        waiting: turns that the judge has not read yet.
+        lessons: replies with a lesson (a thumb, a hint, a correction or a verdict) that no accepted run has used yet.
+        waiting: replies that may hold one more, but that the judge has not read yet. None is counted in both.
         silent: replies written while learning was off; they do not teach.
         adapter: id of the adapter in use; 0 is the base model.
         run: the run going on, if any, else the last one.

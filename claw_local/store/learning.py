@@ -12,6 +12,9 @@ from .database import Database, now
 from .records import AdapterRecord, SampleRecord, Split
 from .rows import IN_DELETED
 
+_SAYS = "signals.state = 'active' and (signals.score != 0 or signals.hint != '') and signals.source != 'regenerate'"
+"""What makes a signal a lesson, in SQL."""
+
 
 class Samples:
     """Which replies the trainer may use, and how often it did."""
@@ -51,13 +54,12 @@ class Samples:
         Args:
             after_signal: count only lessons from signals with larger ids.
         """
-        query = """
+        query = f"""
             select count(distinct signals.message_id) from signals
             join messages on messages.id = signals.message_id
             join chats on chats.id = messages.chat_id
             left join samples on samples.message_id = messages.id
-            where signals.id > ? and signals.state = 'active' and (signals.score != 0 or signals.hint != '')
-            and signals.source != 'regenerate'
+            where signals.id > ? and {_SAYS}
             and messages.learn = 1 and chats.learn = 1 and chats.deleted_at = ''
             and messages.state = 'done' and length(messages.response_ids) > 0
             and coalesce(samples.times_used, 0) = 0
@@ -74,12 +76,13 @@ class Samples:
             return int(row[0]), int(row[1])
 
     def count_unjudged(self, *, after_message: int = 0) -> int:
-        """Replies that may teach and have a next state, but no word from a judge yet.
+        """Replies that may teach and have a next state, but no word from a judge yet, and no lesson from the person
+        either: those `count_waiting` counts.
 
         Args:
             after_message: count only replies with larger ids.
         """
-        query = """
+        query = f"""
             select count(*) from messages join chats on chats.id = messages.chat_id
             where messages.id > ? and messages.role = 'assistant' and messages.state = 'done'
             and messages.turn_type = 'main'
@@ -88,8 +91,8 @@ class Samples:
                 select 1 from messages next where next.parent_id = messages.id and next.role in ('user', 'tool')
             )
             and not exists (
-                select 1 from signals where message_id = messages.id and source in ('judge', 'tool')
-                and signals.state = 'active'
+                select 1 from signals where message_id = messages.id and signals.state = 'active'
+                and (source in ('judge', 'tool') or {_SAYS})
             )
         """
         with self._database.read() as db:

@@ -149,6 +149,21 @@ class Messages:
         for chat_id, content, created_at in db.execute(query, [message_id]).fetchall():
             search.add(db, chat_id, message_id, content, created_at)
 
+    def remove_empty(self, message_id: int, before_id: int) -> bool:
+        """Remove a stopped version in which nothing stands, and show an earlier one of the same parent; whether it was
+        such a version. The earlier one is no longer unwanted for its sake alone."""
+        with self._database.write() as db:
+            empty = self.get(message_id)
+            others = [other for other in self.siblings(message_id) if other.role == "assistant"]
+            if empty.state != "interrupted" or empty.content.strip() or before_id not in [one.id for one in others]:
+                return False
+            self.show(empty.chat_id, self.newest_below(before_id))
+            search.remove_messages(db, [message_id])
+            db.table("messages").delete(message_id)
+            if not any(other.id > before_id for other in others):
+                db.execute("delete from signals where message_id = ? and source = 'regenerate'", [before_id])
+        return True
+
     def recover(self) -> int:
         """Mark replies whose process has ended as interrupted, with the text that was shown. Returns how many."""
         with self._database.read() as db:

@@ -18,7 +18,7 @@ AdapterState = Literal["candidate", "active", "retired", "rejected", "forgotten"
 RunState = Literal["running", "paused", "done", "failed", "stopped", "dropped"]
 StartedBy = Literal["person", "idle"]
 Split = Literal["train", "held-out"]
-ToolDecision = Literal["free", "once", "always", "no"]
+ToolDecision = Literal["free", "once", "always", "option", "no"]
 ToolState = Literal["done", "failed", "declined", "undone"]
 ExamQuestion = Literal["next", "follows"]
 
@@ -112,7 +112,7 @@ class ToolCall:
         reply_id: the message that called; result_id: the tool's message with what it returned.
         arguments: as the model wrote them.
         title: what it was to do, in a few words.
-        decision: "free" (it asks nobody), "once", "always" or "no".
+        decision: "free" (it asks nobody), "once", "always", "option" (--allow) or "no".
         state: "done", "failed", "declined" or "undone".
         path, before, after_sha256: the file it wrote, what that held before (None: it was not there), and the hash of
             what it held after; "" where nothing was written.

@@ -100,6 +100,18 @@ class Asking(Drafting):
         )
         return self._reply(record, user_id, reply_id, choices, lambda: None)
 
+    def unask(self, reply_id: int, before_id: int) -> bool:
+        """Take back `regenerate`, which was stopped before a word came: the empty version goes, the earlier one is
+        shown again, and unless it was asked for again before, it counts as it did.
+
+        Args:
+            reply_id: the stopped version. before_id: the one it was to take the place of.
+
+        Returns:
+            Whether it went: False where it says something.
+        """
+        return self.store.messages.remove_empty(reply_id, before_id)
+
     def edit_question(
         self,
         message_id: int,

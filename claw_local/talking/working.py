@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..tools.toolbox import Toolbox
     from .asking import Asking
 
-Decision = Literal["once", "always", "no", "stop", "unasked"]
+Decision = Literal["once", "always", "option", "no", "stop", "unasked"]
 """What the person says to a call. "stop" is "no", and the assistant does not go on by itself. "unasked": they could not
 be asked, so nothing is done, and nothing is known of what they think of it."""
 MOST_OPEN = 4
@@ -67,8 +67,9 @@ class Tools:
         """
         root = self.checked(folder)
         chat = self._assistant.chat(chat_id)
-        allowed = chat.always if chat.workspace == root else ()
-        return self._assistant.store.chats.update(chat_id, workspace=root, always=list(allowed))
+        if chat.workspace == root:
+            return chat
+        return self._assistant.store.chats.update(chat_id, workspace=root, always=[])
 
     def checked(self, folder: str | os.PathLike[str]) -> str:
         """A folder's whole path, if it can be a workspace. Raises UsageError."""
@@ -78,6 +79,9 @@ class Tools:
 
     def take(self, chat_id: int) -> Chat:
         """Take a chat's workspace away, and with it its tools. Raises NotFoundError."""
+        chat = self._assistant.chat(chat_id)
+        if not chat.workspace and not chat.always:
+            return chat
         return self._assistant.store.chats.update(chat_id, workspace="", always=[])
 
     def told(self, chat: Chat) -> tuple[tuple[ToolSpec, ...], list[str]]:
@@ -161,7 +165,7 @@ class Tools:
         """Carry a call out, or note that the person declined it, and keep what came of it.
 
         Args:
-            decision: None where nobody had to be asked.
+            decision: None where nobody had to be asked; "option": an option of a command allowed it before.
             after: the result of the reply's call before this one.
 
         Raises:

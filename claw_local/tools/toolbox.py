@@ -111,7 +111,7 @@ class Toolbox:
             prepared = tool.prepare(call) if tool is not None else self._servers().prepare(call)
         except ToolError as error:
             said = f"error: {error}"
-            title = _("{call}, which cannot be done", call=call.name or _("a call"))
+            title = _("a call of {call} that cannot be done", call=call.name or _("a call"))
             prepared = Prepared(call, title, "", False, "", lambda __: Result(said, -1))
         return replace(prepared, root=str(self.workspace))
 

@@ -91,6 +91,21 @@ async def test_a_value_out_of_range_is_said_at_once_and_not_taken(app: ClawApp, 
         await until(pilot, lambda: scripted.chat(chat.id).sampling == {"temperature": 1.0})
 
 
+async def test_letters_are_no_number_and_the_switch_says_in_a_word_where_it_stands(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await open_settings(pilot, app, until)
+        assert str(app.screen.query_one("#teaches").render()).startswith("on: ")
+        app.screen.query_one(Switch).toggle()
+        await until(pilot, lambda: str(app.screen.query_one("#teaches").render()).startswith("off: "))
+        field(app, "temperature").focus()
+        await pilot.press(*"abc", "ctrl+s")
+        await until(pilot, lambda: help_line(app).startswith("Temperature is 0 to 5"))
+        assert isinstance(app.screen, ChatSettings) and app.main.pending is None
+
+
 async def test_a_model_may_call_itself_what_it_likes(app: ClawApp, scripted: Any, until: Until) -> None:
     chat = scripted.new_chat(title="eggs")
     scripted.store.chats.update(chat.id, model="openai:[/b] [red]m")

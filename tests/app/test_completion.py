@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from claw_app.app import ClawApp
 from claw_app.commands import COMMANDS, WORDS, slash_commands
+from claw_app.screens.slash_words import TITLES_KNOWN_S
 from claw_app.widgets.completion_files import MOST, find, token_before, tokens_in
 from tests.app.driving import said
 
@@ -267,13 +269,18 @@ async def test_slash_open_goes_to_the_chat_whose_title_fits_best(app: ClawApp, s
         await until(pilot, lambda: words(app) == ["Boiling eggs"])
         await pilot.press("enter")
         await until(pilot, lambda: app.main.chat_id == eggs.id)
-        twin = scripted.new_chat(title="Trees")
-        await app.main.refresh_chats()
+        app.main._titles_at -= TITLES_KNOWN_S
+        twin = scripted.new_chat(title="Trees")  # As another program does.
         await pilot.press(*"/open tre")
         await until(pilot, lambda: words(app) == ["Trees", "Trees"])
+        assert app.main.composer._completions is not None
+        assert all(re.search(r"\d\d:\d\d", offer.about) for offer in app.main.composer._completions.offers)
         await pilot.press("up", "enter")
         await until(pilot, lambda: app.main.chat_id == trees.id)
         assert twin.id != trees.id, "what was walked to is opened, whatever else has its name"
+        await pilot.press(*"/open bge", "enter")
+        await until(pilot, lambda: "No chat is called anything like “bge”" in said(app))
+        app.main.composer.text = ""
         await pilot.press(*"/open zzz", "enter")
         await until(pilot, lambda: "No chat is called anything like “zzz”" in said(app))
 

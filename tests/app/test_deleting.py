@@ -11,7 +11,7 @@ from claw_app.widgets.bubbles import Question
 from claw_app.widgets.undo_line import UndoLine
 from claw_app.widgets.welcome import Welcome
 from claw_local.errors import NotFoundError
-from tests.app.driving import Until, say
+from tests.app.driving import Until, said, say
 
 
 def undo_line(app: ClawApp) -> str:
@@ -117,3 +117,20 @@ async def test_a_chat_is_deleted_while_its_reply_streams(app: ClawApp, scripted:
         await pilot.press("f8")
         await until(pilot, lambda: scripted.chats() == [] and not app.main.sending)
         assert not app._notifications
+
+
+async def test_an_archived_chat_is_taken_out_again_only_while_that_is_offered(
+    app: ClawApp, scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        await app.main.run_action("archive_chat")
+        await until(pilot, lambda: "Archived “hello”" in undo_line(app))
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: not scripted.chats(archived=True) and undo_line(app) == "")
+        await app.main.run_action("archive_chat")
+        await until(pilot, lambda: scripted.chats(archived=True) and undo_line(app))
+        monkeypatch.setattr("claw_app.screens.undoing.SHOWN_S", 0.0)
+        await app.main.run_action("undo_delete")
+        await until(pilot, lambda: "Nothing to undo" in said(app))
+        assert [chat.title for chat in scripted.chats(archived=True)] == ["hello"]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from textual.screen import Screen
+from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static, Tooltip
 from textual.widgets._footer import FooterKey
@@ -29,6 +30,7 @@ from claw_app.screens.report import Report
 from claw_app.screens.search import Search
 from claw_app.screens.why import WhyScreen
 from claw_app.text import day_name, moment
+from claw_app.widgets.bubbles import clickable
 from claw_app.words import SENDS
 from claw_local import language
 from claw_local.language import _
@@ -268,3 +270,17 @@ def test_times_and_reports_are_written_as_the_language_does() -> None:
     language.use("fr")
     said = "\n".join(line.plain for line in sentences(GATE))
     assert "Respecter vos souhaits de lui-même: mieux" in said and "48 mots en moyenne ; 112 avant" in said
+
+
+@pytest.mark.parametrize("code", language.LANGUAGES)
+def test_the_words_below_a_message_begin_with_their_letters_in_every_language(code: str) -> None:
+    language.use(code)
+    for words, actions in (
+        (
+            "+ good  - bad  h hint  e correct  y copy  r again  c compare  w why",
+            ["good", "bad", "hint", "edit", "copy", "regenerate", "compare", "why"],
+        ),
+        ("e say it otherwise  y copy", ["edit", "copy"]),
+    ):
+        spans = [span for span in clickable(_(words)).spans if isinstance(span.style, Style)]
+        assert [span.style.meta["@click"] for span in spans] == [f"screen.{action}" for action in actions]

@@ -272,7 +272,7 @@ async def test_a_chat_that_never_teaches_says_so_in_the_status_line(app: ClawApp
         (
             120,
             "Llama-3.2-1B-Instruct.Q4_K_M · training ▰▰▰▰▱▱▱▱ 50% · learning on · "
-            "3 corrections waiting · adapter 12 · 2 hints",
+            "3 lessons waiting · adapter 12 · 2 hints",
         ),
         (
             100,

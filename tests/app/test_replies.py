@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from textual.selection import SELECT_ALL
+
 from claw_app.app import ClawApp
 from claw_app.screens.ask import AskLine
 from claw_app.screens.why import WhyScreen
@@ -88,6 +90,10 @@ async def test_esc_leaves_a_correction_and_changes_nothing(app: ClawApp, scripte
         await pilot.press("e")
         await until(pilot, lambda: app.main.query(Editor))
         await pilot.press("x", "escape")
+        await until(pilot, lambda: "Esc again throws away" in str(app.main.query_one(Editor).border_subtitle))
+        await pilot.press("y", "escape")
+        assert app.main.query_one(Editor).text == "Hello **there**.xy", "who goes on is asked again"
+        await pilot.press("escape")
         await until(pilot, lambda: not app.main.query(Editor))
         assert bubble.display and bubble.has_focus
         assert shown(app) == ["hello", "Hello **there**."]
@@ -315,3 +321,95 @@ async def test_keys_on_a_question_mean_the_reply_to_it_which_the_dialog_names(
         await until(pilot, lambda: first.score == 1)
         await pilot.press("minus")
         await until(pilot, lambda: "Marked as bad" in said(app) and "Marked as good" not in said(app))
+
+
+async def test_a_hint_leaves_the_thumb_as_it_was(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: bubble.score == 1)
+        app.main.composer.text = "/hint Be brief"
+        await pilot.press("enter")
+        await until(pilot, lambda: bubble.hint == "Be brief")
+        assert bubble.score == 1
+        bubble.focus()
+        await until(pilot, lambda: "▲  good, marked by you  “Be brief”" in foot(bubble))
+        assert [hint.text for hint in scripted.hints.list()] == ["Be brief"]
+
+
+async def test_asking_again_that_is_stopped_at_once_leaves_the_reply_as_it_was(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    scripted.learn.on()
+    async with app.run_test() as pilot:
+        first = await say(pilot, app, "hello", until)
+        scripted.engine.script = []
+        answered = scripted.engine.generate
+
+        def waits(prompt: Any, sampling: Any, *, cancel: Any = None) -> Any:
+            generation, __ = answered(prompt, sampling, cancel=cancel)
+
+            def pieces() -> Any:
+                cancel.wait(20)
+                generation.finish_reason = "cancelled"
+                yield from ()
+
+            return generation, pieces()
+
+        scripted.engine.generate = waits
+        first.focus()
+        await pilot.press("r")
+        await until(pilot, lambda: app.main.live and app.main.live.reply)
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.main.sending and shown(app) == ["hello", "Hello **there**."])
+        await until(pilot, lambda: app.main.focused is app.main.transcript.replies()[0])
+        assert "◂" not in foot(app.main.transcript.replies()[0])
+        assert len(scripted.messages(app.main.chat_id)) == 2
+        assert scripted.versions(first.message_id) == [first.message_id]
+        assert scripted.signals([first.message_id])[first.message_id] == []
+
+
+async def test_a_question_said_otherwise_comes_back_with_the_up_key(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "one", until)
+        app.main.query(Question).first().focus()
+        await pilot.press("e")
+        await until(pilot, lambda: app.main.query(Editor))
+        await pilot.press("!", "enter")
+        await until(pilot, lambda: shown(app) == ["one!", "Hello **there**."] and not app.main.sending)
+        app.main.composer.focus()
+        await pilot.press("up")
+        assert app.main.composer.text == "one!"
+
+
+async def test_the_words_below_a_reply_can_be_clicked_on(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        bubble.focus()
+        await until(pilot, lambda: "- bad" in foot(bubble))
+        line = next(y for y, words in enumerate(foot(bubble).split("\n")) if "- bad" in words)
+        column = foot(bubble).split("\n")[line].index("- bad")
+        await pilot.click(bubble.query_one(".foot"), offset=(column + 2, line))
+        await until(pilot, lambda: bubble.score == -1)
+
+
+async def test_what_the_mouse_selected_is_copied_and_said(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        app.screen.selections = {bubble.body: SELECT_ALL}
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: "Copied." in said(app))
+        assert "Hello there." in app.clipboard
+
+
+async def test_ctrl_home_and_ctrl_end_go_to_the_ends_of_a_correction(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.query(Editor) and app.main.query_one(Editor).has_focus)
+        editor = app.main.query_one(Editor)
+        editor.text = "one\ntwo"
+        await pilot.press("ctrl+end")
+        assert editor.cursor_location == (1, 3)
+        await pilot.press("ctrl+home")
+        assert editor.cursor_location == (0, 0)

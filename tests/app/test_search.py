@@ -7,7 +7,7 @@ from typing import Any
 from textual.widgets import OptionList
 
 from claw_app.app import ClawApp
-from claw_app.screens.search import Search
+from claw_app.screens.search import Search, unmarked
 from claw_app.widgets.bubbles import Bubble, Question
 from tests.app.driving import Until, said, shown
 
@@ -136,3 +136,17 @@ async def test_a_hit_on_another_version_is_shown_and_said(app: ClawApp, scripted
         await pilot.press("enter")
         await until(pilot, lambda: shown(app) == ["What keeps rain off?", "An umbrella."])
         assert "another version of the chat" in said(app)
+
+
+def test_the_signs_of_markdown_are_left_out_of_what_was_found() -> None:
+    text, marks = unmarked("# Fruit\nEat a **ripe mango** or `x = 2**3`.", [(21, 26)])
+    assert text == "Fruit\nEat a ripe mango or x = 2**3."
+    assert [text[start:end] for start, end in marks] == ["mango"]
+
+
+async def test_a_reply_is_found_without_its_signs(app: ClawApp, scripted: Any, until: Until) -> None:
+    scripted.ask("hello")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await open_search(pilot, app, until)
+        await pilot.press(*"there")
+        await until(pilot, lambda: results(app) and "Assistant: Hello there." in results(app)[0])

@@ -185,6 +185,18 @@ async def test_a_theme_that_is_gone_is_said_and_the_app_opens_all_the_same(scrip
         assert any("There is no theme gone" in n.message for n in app._notifications)
 
 
+async def test_a_theme_written_while_the_app_is_open_can_be_put_on(scripted: Any, until: Until, paths: Paths) -> None:
+    app = ClawApp(lambda: scripted, look=Look(paths))
+    async with app.run_test() as pilot:
+        await until(pilot, app.main._ready.is_set)
+        (paths.themes / "mine.toml").write_text('primary = "#58a6ff"\n', "utf-8")
+        await pilot.press(*"/theme mine", "enter")
+        await until(pilot, lambda: app.theme == "mine")
+        (paths.themes / "mine.toml").write_text('primary = "blurple"\n', "utf-8")
+        await pilot.press(*"/theme mine", "enter")
+        await until(pilot, lambda: any("mine.toml was left out" in n.message for n in app._notifications))
+
+
 async def test_textuals_own_themes_can_be_worn_too(app: ClawApp, until: Until) -> None:
     async with app.run_test() as pilot:
         for name in ("nord", "textual-ansi" if "textual-ansi" in BUILTIN_THEMES else "ansi-dark", "solarized-light"):

@@ -293,7 +293,7 @@ def test_ended_from_outside_it_keeps_the_draft_and_gives_the_terminal_back(tmp_p
                 screen += os.read(terminal, 65536)
 
     try:
-        read_until(b"no corrections waiting")
+        read_until(b"no lessons waiting")
         os.write(terminal, b"half a thought")
         read_until(b"thought")
         if end == "terminal closed":

@@ -288,3 +288,31 @@ def test_the_list_of_chats_says_on_a_terminal_how_many_are_archived(
     assert last not in capsys.readouterr().out
     assert run(["history", "list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"chats": []}
+
+
+def test_a_run_that_ctrl_c_leaves_is_told_of_in_one_sentence(
+    home: Paths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused_run(home)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("claw_local.cli.learn._run", interrupted)
+    capsys.readouterr()
+    assert run(["learn", "now"]) == 130
+    said = capsys.readouterr()
+    assert (said.out + said.err).splitlines() == ["Paused; `claw-local learn now` goes on from step 3 of 8."]
+
+
+def test_turning_learning_on_for_the_past_says_how_much_teaches_now(
+    home: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(home)
+    _, _, reply = store.messages.go_on(store.chats.create().id, "What is rain?", learn="off")
+    store.messages.fail(reply, "interrupted")
+    store.close()
+    assert run(["learn", "on", "--past"]) == 0
+    assert "1 earlier answer teaches now, too." in capsys.readouterr().out
+    assert run(["learn", "on", "--past"]) == 0
+    assert "0 earlier answers teach now, too." in capsys.readouterr().out

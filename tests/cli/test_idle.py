@@ -29,7 +29,7 @@ def test_status_says_what_it_waits_for(home: Paths, capsys: pytest.CaptureFixtur
     assert run(["learn", "status"]) == 0
     shown = capsys.readouterr().out
     assert "By itself: waits (0 of 120 minutes used today)" in shown
-    assert "waits for  4 new lessons (0 so far)" in shown
+    assert "waits for  4 new lessons (0 so far, with replies not judged yet)" in shown
     assert "ok         learning is on" in shown
     status = printed(capsys, "learn", "status")
     assert status["enabled"] is True and status["idle"]["state"] == "waiting"
@@ -77,9 +77,9 @@ def test_a_tick_says_what_it_waits_for_and_begins_nothing(home: Paths, capsys: p
     assert run(["learn", "on"]) == 0
     capsys.readouterr()
     assert run(["learn", "tick"]) == 0
-    assert capsys.readouterr().out == "Waits for 4 new lessons (0 so far).\n"
+    assert capsys.readouterr().out == "Waits for 4 new lessons (0 so far, with replies not judged yet).\n"
     told = printed(capsys, "learn", "tick", "--home", str(home.data))
-    assert told["run"] is None and "4 new lessons (0 so far)" in told["waits_for"]
+    assert told["run"] is None and "4 new lessons (0 so far, with replies not judged yet)" in told["waits_for"]
     assert Store(home).runs.list() == []
     assert run(["learn", "--help"]) == 0
     assert "tick" not in capsys.readouterr().out, "it is for the timer"

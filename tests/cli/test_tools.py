@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from claw_local import Assistant
 from claw_local.cli.main import app
-from claw_local.cli.working import ask_person
+from claw_local.cli.working import Working, ask_person
 from claw_local.paths import Paths
 from claw_local.talking.working import kept
 from claw_local.tools.base import Call, Prepared, Result
@@ -45,6 +46,7 @@ def chat_id(home: Paths, work: Path) -> int:
 def test_what_was_done_is_listed_and_undone_once(home: Paths, work: Path, chat_id: int) -> None:
     listed = run.invoke(app, ["tools", "log"])
     assert "write notes.txt" in listed.output and "allowed once" in listed.output
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d  ", listed.output), "times as in the other lists"
     (call,) = json.loads(run.invoke(app, ["tools", "log", "--json"]).output)["calls"]
     assert (call["name"], call["state"], call["path"]) == ("write", "done", "notes.txt") and "before" not in call
     undone = run.invoke(app, ["tools", "undo", str(chat_id), "--json"])
@@ -52,6 +54,37 @@ def test_what_was_done_is_listed_and_undone_once(home: Paths, work: Path, chat_i
     assert (work / "notes.txt").read_text() == "milk\n"
     again = run.invoke(app, ["tools", "undo", str(chat_id)])
     assert again.exit_code == 1 and "nothing to undo" in again.output
+
+
+def test_the_log_says_what_allowed_a_call_and_what_could_not_be_done(home: Paths, work: Path, chat_id: int) -> None:
+    with Assistant.open() as assistant:
+        store = assistant.store
+        for text, allow in (
+            (
+                '<tool_call>{"name": "append", "arguments": {"path": "a.txt", "content": "x"}}</tool_call>',
+                frozenset({"append"}),
+            ),
+            ('<tool_call>{"name": "list", "arguments": {"path": 7}}</tool_call>', frozenset()),
+        ):
+            user = store.messages.add(chat_id, "user", "Go on.", parent_id=None)
+            reply = store.messages.add(chat_id, "assistant", text, parent_id=user, toolset_id=kept(store, OWN))
+            (call,) = assistant.tools.calls(reply)
+            prepared = assistant.tools.prepare(chat_id, call)
+            decision, _ = Working(assistant, allow)._approve(prepared) if prepared.asks else (None, "")
+            assistant.tools.use(reply, prepared, decision)
+    listed = run.invoke(app, ["tools", "log"]).output.splitlines()
+    assert "failed" in listed[0] and "needs no leave  a call of list that cannot be done" in listed[0]
+    assert "by --allow" in listed[1] and "append" in listed[1]
+
+
+def test_taking_away_or_giving_what_is_so_already_changes_nothing(home: Paths, work: Path, chat_id: int) -> None:
+    with Assistant.open() as assistant:
+        without = assistant.new_chat(title="none").id
+        before = [assistant.chat(one).updated_at for one in (chat_id, without)]
+    assert run.invoke(app, ["tools", "workspace", str(without), "--none"]).exit_code == 0
+    assert run.invoke(app, ["tools", "workspace", str(chat_id), str(work)]).exit_code == 0
+    with Assistant.open() as assistant:
+        assert [assistant.chat(one).updated_at for one in (chat_id, without)] == before
 
 
 def test_a_file_changed_since_is_left_alone(home: Paths, work: Path, chat_id: int) -> None:
@@ -120,6 +153,8 @@ def test_asking_in_a_workspace_refuses_what_was_not_allowed_and_says_how(home: P
         ("a\n", ("always", "")),
         ("n\n", ("no", "")),
         ("no, not this file\n", ("no", "not this file")),
+        ("w\nno milk, please\n", ("no", "no milk, please")),
+        ("w: not now\n", ("no", "not now")),
         ("q: enough\n", ("stop", "enough")),
         ("also look at the other one\nyou may not\nyes but later\n\nn\n", ("no", "")),
         ("", ("stop", "")),

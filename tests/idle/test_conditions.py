@@ -49,7 +49,7 @@ def test_with_the_defaults_all_holds() -> None:
     [
         ({"enabled": False}, "on", "learn on"),
         ({"held": "until 13:00"}, "held", "it is held until 13:00"),
-        ({"lessons": 3}, "lessons", "4 new lessons (3 so far)"),
+        ({"lessons": 3}, "lessons", "4 new lessons (3 so far, with replies not judged yet)"),
         ({"away_s": 200}, "away", "nobody to type for 10 minutes (3 minutes so far)"),
         ({"desktop_idle_s": Reading(61.0)}, "desktop", "left alone for 5 minutes (1 minute so far)"),
         ({"on_mains": Reading(False)}, "mains", "mains power"),

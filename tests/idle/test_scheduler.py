@@ -287,7 +287,7 @@ def test_it_stays_with_one_try_of_the_same_lessons(tmp_path: Path) -> None:
     world.jobs[0].end(well=True)
     clock.advance(TICK_S)
     assert scheduler.tick() == "waiting"
-    assert "1 new lesson (0 so far)" in [one.words for one in scheduler.conditions]
+    assert "1 new lesson (0 so far, with replies not judged yet)" in [one.words for one in scheduler.conditions]
     add_lesson(store, 2)
     clock.advance(TICK_S)
     assert scheduler.tick() == "running"

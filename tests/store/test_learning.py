@@ -53,6 +53,17 @@ def test_only_unjudged_turns_with_a_next_state_wait_for_the_judge(home: Paths) -
     assert store.samples.count_unjudged() == 0
 
 
+def test_a_reply_with_a_lesson_is_counted_once(home: Paths) -> None:
+    store = Store(home)
+    edited, asked_again = a_reply(store), a_reply(store)
+    for reply in (edited, asked_again):
+        store.messages.add(store.messages.get(reply).chat_id, "user", "and then?", parent_id=reply)
+    assert (store.samples.count_waiting(), store.samples.count_unjudged()) == (0, 2)
+    store.signals.add(edited, "edit", -1)
+    store.signals.add(asked_again, "regenerate", -1)
+    assert (store.samples.count_waiting(), store.samples.count_unjudged()) == (1, 1)
+
+
 def test_one_adapter_is_active_for_each_model(home: Paths) -> None:
     store = Store(home)
     first = store.adapters.add(parent_id=0, model_sha256="m", architecture="llama")

@@ -17,6 +17,7 @@ from ..branch import Branch
 from ..talk import LiveReply
 from ..widgets.bubbles import Bubble, Question
 from ..widgets.editor import Editor
+from ..words import BUSY
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant, Reply
@@ -41,6 +42,8 @@ class BranchActions(Screen[None]):
 
         @property
         def claw(self) -> ClawApp: ...
+        @property
+        def incognito(self) -> bool: ...
         def _reply(self) -> Bubble | None: ...
         def _waiting_words(self) -> str: ...
         async def _follow(self, live: LiveReply) -> None: ...
@@ -66,7 +69,7 @@ class BranchActions(Screen[None]):
     async def action_walk(self, by: int) -> None:
         """Show the version before or after the one in focus, with what followed it."""
         if self.sending:  # How many versions there are is known once it is written.
-            self.claw.say(_("A reply is still being written. Walk when it is there, or stop it with Esc."))
+            self.claw.say(_("A reply is still being written. Walk when it is there, or stop it with Esc."), topic=BUSY)
             return
         shown = self.transcript.chosen_question() or self.transcript.chosen()
         if shown is None or not shown.message_id:
@@ -98,7 +101,7 @@ class BranchActions(Screen[None]):
         if bubble is None:
             return
         if self.sending:
-            self.claw.say(_(ONE_AT_A_TIME))
+            self.claw.say(_(ONE_AT_A_TIME), topic=BUSY)
             return
         assistant, message_id = await self.claw.assistant(), bubble.message_id
         self._branch_off(bubble, None, lambda: assistant.regenerate(message_id), "")
@@ -114,7 +117,7 @@ class BranchActions(Screen[None]):
     ) -> None:
         bubble = Bubble(state="streaming")
         assistant, chat_id = await self.claw.assistant(), self.chat_id
-        reading = question is None and not self.composer.has_focus
+        reading, stopped = question is None and not self.composer.has_focus, False
         try:
             await self.transcript.cut(instead_of)
             await self.transcript.add(*([question] if question is not None else []), bubble)
@@ -127,17 +130,27 @@ class BranchActions(Screen[None]):
             if live.error is None:
                 await self._ended(live)
                 await self.carry_on(assistant, live)
+            stopped = question is None and await self._drop_if_empty(assistant, live, instead_of)
             self.claw.loaded = assistant.loaded
         finally:
             self.live, self._live_bubble, self.sending = None, None, False
+            self.claw.unsay(BUSY)
         if chat_id == self.chat_id:
             reading = reading and self.focused is bubble
             await self._settle(live)
             # Who was walking among the messages goes on there.
-            if reading and live.reply is not None and self.focused in (None, bubble):
-                await self.transcript.reveal(live.reply.message_id, focus=True)
+            if reading and live.reply is not None and (stopped or self.focused in (None, bubble)):
+                place = instead_of.message_id if stopped else live.reply.message_id
+                await self.transcript.reveal(place, focus=True)
         await self.refresh_chats()
         await self.refresh_status()
+
+    async def _drop_if_empty(self, assistant: Assistant, live: LiveReply, before: Question | Bubble) -> bool:
+        """Asking again that was stopped before a word came is taken back. Whether it was."""
+        answer = live.answer
+        if answer is None or answer.finish_reason != "cancelled" or answer.text.strip():
+            return False
+        return bool(await self.claw.quick(assistant.unask, answer.message_id, before.message_id))
 
     async def _begun(self, live: LiveReply, bubble: Bubble, question: Question | None) -> None:
         if not live.started.cancelled():
@@ -164,7 +177,7 @@ class BranchActions(Screen[None]):
         if message is None or not message.message_id:
             return
         if self.sending:
-            self.claw.say(_(ONE_AT_A_TIME))
+            self.claw.say(_(ONE_AT_A_TIME), topic=BUSY)
         elif self.query(Editor):
             self.query_one(Editor).focus()
         elif isinstance(message, Question):
@@ -213,10 +226,12 @@ class BranchActions(Screen[None]):
 
     async def _ask_otherwise(self, question: Question, text: str) -> None:
         if self.sending:
-            self.claw.say(_(ONE_AT_A_TIME))
+            self.claw.say(_(ONE_AT_A_TIME), topic=BUSY)
             return
         assistant: Assistant = await self.claw.assistant()
         message_id = question.message_id
+        if not self.incognito:
+            self.composer.add_sent(text)
         self._branch_off(question, Question(text), lambda: assistant.edit_question(message_id, text), text)
 
     async def _show_correction(self, bubble: Bubble) -> None:

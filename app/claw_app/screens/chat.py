@@ -31,6 +31,7 @@ from ..widgets.transcript import Transcript
 from ..widgets.undo_line import UndoLine
 from ..words import BROAD, WIDE
 from .branches import BranchActions
+from .bursts import Bursts
 from .by_itself import ByItself
 from .chats import ChatActions
 from .compare import CompareActions
@@ -74,6 +75,7 @@ class ChatScreen(
     LearningActions,
     ByItself,
     TypingActions,
+    Bursts,
     SlashWords,
     ForgetActions,
     FirstStart,
@@ -152,9 +154,10 @@ class ChatScreen(
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Ctrl+Z undoes what was typed, where something was; else it brings back the chat put away last."""
         if action == "undo_delete_key":
+            away = self.last_away() is not None
             if self.focused is self.composer:
-                return bool(self.put_away) and not self.typed
-            return bool(self.put_away) and not isinstance(self.focused, Input | TextArea)
+                return away and not self.typed
+            return away and not isinstance(self.focused, Input | TextArea)
         return super().check_action(action, parameters)
 
     def _start(self) -> None:

@@ -43,7 +43,7 @@ ABOUT = {
     "adapter": N_("This chat keeps to it, whatever is put into use elsewhere."),
 }
 _KEYS = N_("Ctrl+S keeps · Tab goes on · Esc cancels")
-_TEACHES = N_("While learning is on, this chat teaches.")
+_TEACHES = {True: N_("on: while learning is on, this chat teaches."), False: N_("off: this chat never teaches.")}
 _NEVER = N_("An incognito chat never teaches.")
 
 
@@ -139,8 +139,10 @@ class ChatSettings(ModalScreen["Choices | None"]):
                             yield Static(allowed(name), classes="range")
                 with Horizontal(classes="row"):
                     yield Label(_("May teach"))
-                    yield Switch(self._now.learn and not self._incognito, animate=False, disabled=self._incognito)
-                    yield Static(_(_NEVER if self._incognito else _TEACHES), classes="range")
+                    learn = self._now.learn and not self._incognito
+                    yield Switch(learn, animate=False, disabled=self._incognito)
+                    words = _NEVER if self._incognito else _TEACHES[learn]
+                    yield Static(_(words), classes="range", id="teaches")
             yield Static("", id="settings-help")
             yield Static(_(_KEYS), classes="dialog-keys")
 
@@ -198,6 +200,10 @@ class ChatSettings(ModalScreen["Choices | None"]):
 
     def _help(self, words: str, style: str = "$quiet") -> None:
         self.query_one("#settings-help", Static).update(Content.styled(words, style))
+
+    @on(Switch.Changed)
+    def _switched(self, event: Switch.Changed) -> None:
+        self.query_one("#teaches", Static).update(_(_TEACHES[event.value]))
 
     @on(Input.Changed, ".number")
     def _number_changed(self, event: Input.Changed) -> None:

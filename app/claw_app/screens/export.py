@@ -71,7 +71,7 @@ class Export(ModalScreen["str | None"]):
                     yield Choice(dressed(words, title=self._title), value=what == self._what, name=what)
             yield Input(str(self._suggestion()), select_on_focus=False, id="export-path")
             yield Static("", id="export-problem")
-            yield Static(_("Enter writes · Tab goes to the form · Esc cancels"), classes="dialog-keys")
+            yield Static(_("Enter writes · Tab goes to the format · Esc cancels"), classes="dialog-keys")
 
     def on_mount(self) -> None:
         self.query_one("#export-problem").display = False

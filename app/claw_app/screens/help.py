@@ -21,6 +21,8 @@ from ..text import padded, wrapped
 _KEY_WIDTH = 21
 _SLASH_WIDTH = 12
 _NARROWEST = 20
+_WIDE = 90
+"""From so many cells on, the keys of all groups stand in one column."""
 _MORE: dict[str, tuple[tuple[str, str], ...]] = {
     N_("Typing"): (
         ("Enter", N_("Send")),
@@ -73,7 +75,7 @@ _MORE: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     N_("Good to know"): (
         (N_("in tmux"), N_("Ctrl+B is tmux's own: press it twice, or - on the reply")),
-        (N_("to select text"), N_("Hold Shift while you drag, as in other full-screen programs")),
+        (N_("to select text"), N_("Drag over it, then Ctrl+C; with Shift held, your terminal selects by itself")),
         (N_("your colours"), N_("A TOML file in the folder `themes` beside settings.toml")),
         (N_("no colours"), N_("Start with NO_COLOR=1")),
         (N_("in a shell"), N_("`claw-local --help`: import and backup of chats, other programs, models, and more")),
@@ -90,6 +92,8 @@ class Help(ModalScreen[None]):
         Binding("up", "scroll(-1)", show=False),
         Binding("pagedown", "scroll(10)", show=False),
         Binding("pageup", "scroll(-10)", show=False),
+        Binding("home", "to_end(False)", show=False, priority=True),
+        Binding("end", "to_end(True)", show=False, priority=True),
     ]
     AUTO_FOCUS = "#help-search"
     DEFAULT_CSS = """
@@ -124,6 +128,11 @@ class Help(ModalScreen[None]):
         """Scroll the page while the search keeps the focus."""
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
+    def action_to_end(self, last: bool) -> None:
+        """Show the page's beginning, or its end."""
+        page = self.query_one(VerticalScroll)
+        (page.scroll_end if last else page.scroll_home)(animate=False)
+
 
 def page(search: str, width: int) -> Content:
     """The page, or the lines of it in which every word of the search stands; `width` in cells."""
@@ -137,8 +146,9 @@ def page(search: str, width: int) -> Content:
             continue
         lines.append(Content.styled(_(group), "bold"))
         slashes = any(slash for __, slash, __ in found)
+        key_width = _KEY_WIDTH if width >= _WIDE else min(_KEY_WIDTH, max(cell_len(keys) for keys, __, __ in found))
         for keys, slash, text in found:
-            keys, name = f"  {padded(keys, _KEY_WIDTH)} ", f"{padded(slash, _SLASH_WIDTH)} " if slashes else ""
+            keys, name = f"  {padded(keys, key_width)} ", f"{padded(slash, _SLASH_WIDTH)} " if slashes else ""
             margin = cell_len(keys) + cell_len(name)
             text = f"\n{' ' * margin}".join(wrapped(text, max(_NARROWEST, width - margin)))
             lines.append(Content.assemble((keys, "$secondary"), (name, "$accent"), text))

@@ -52,7 +52,7 @@ def _head(status: LearnStatus, level: int) -> Content:
         parts.append(Content(ngettext("{number} waiting", "{number} waiting", status.lessons)))
     else:
         named = _("adapter {id} in use", id=status.adapter) if status.adapter else _("base model in use")
-        waiting = ngettext("{number} correction waiting", "{number} corrections waiting", status.lessons)
+        waiting = ngettext("{number} lesson waiting", "{number} lessons waiting", status.lessons)
         parts += [Content(named), Content(waiting)]
     if status.waiting and not level:
         parts.append(

@@ -11,6 +11,7 @@ from claw_local.language import N_, _
 
 from ..text import one_line
 from ..widgets.bubbles import Bubble
+from ..words import BUSY
 from .ask import AskLine
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ReplyActions(Screen[None]):
         if bubble is None:
             self.claw.say(_("There is no reply here yet."))
         elif bubble.state == "streaming":
-            self.claw.say(_("This reply is still being written. Esc stops it."))
+            self.claw.say(_("This reply is still being written. Esc stops it."), topic=BUSY)
             return None
         return bubble
 
@@ -95,7 +96,7 @@ class ReplyActions(Screen[None]):
 
     async def keep_hint(self, bubble: Bubble, hint: str) -> None:
         """Keep what a reply should have been like, and say where it holds."""
-        if not await self._give(bubble, "bad", hint=hint):
+        if not await self._give(bubble, None, hint=hint):
             return
         assistant = await self.claw.assistant()
         active = await self.claw.quick(assistant.hints.list)
@@ -116,6 +117,11 @@ class ReplyActions(Screen[None]):
         elif codes:
             said.append(_("1–{last}: one block of code.", last=min(9, len(codes))))
         self.claw.say(" ".join(said))
+
+    def action_copy_text(self) -> None:
+        """Ctrl+C: copy what was selected with the mouse, if something was."""
+        super().action_copy_text()
+        self.claw.say(_("Copied."), topic="copied")
 
     @on(Bubble.CodeCopied)
     def _code(self, event: Bubble.CodeCopied) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..app import ClawApp
 
 MOST = 100
+_SIGNS = re.compile(r"(?<!\w)\*\*(?=\S)|(?<=\S)\*\*(?!\w)|`+|^#{1,6} ", re.MULTILINE)
 _PAUSE_S = 0.06
 _HOW_TO = N_('Any words, in any order; "quotes" keep them together.')
 _WHO = {
@@ -160,8 +162,21 @@ def _content(found: Found, today: date) -> Content:
         (one_line(found.title) or _("New chat"), "bold"),
         (f"  {day_name(found.created_at, today)}", "$quiet"),
     )
+    text, marks = found.snippet, found.marks
+    if found.role == "assistant":
+        text, marks = unmarked(text, marks)
     who = Content.styled(f"{_(_WHO[found.role])} " if found.role in _WHO else "", "$secondary")
-    return Content("\n").join([head, Content.assemble(who, _snippet(found.snippet, found.marks)), Content("")])
+    return Content("\n").join([head, Content.assemble(who, _snippet(text, marks)), Content("")])
+
+
+def unmarked(text: str, marks: Sequence[tuple[int, int]]) -> tuple[str, Sequence[tuple[int, int]]]:
+    """A piece of Markdown without the signs for bold, code and headings, and where its marks are then."""
+    gone = [one.span() for one in _SIGNS.finditer(text)]
+
+    def moved(place: int) -> int:
+        return place - sum(min(end, place) - start for start, end in gone if start < place)
+
+    return _SIGNS.sub("", text), [(moved(start), moved(end)) for start, end in marks]
 
 
 def _snippet(text: str, marks: Sequence[tuple[int, int]]) -> Content:

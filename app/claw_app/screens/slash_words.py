@@ -6,6 +6,7 @@ Enter means what stands first in the list, unless the very words that were typed
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,8 @@ LEARN = {
     "pause": N_("Learn nothing by itself until you resume"),
     "resume": N_("It may learn by itself again"),
 }
+TITLES_KNOWN_S = 2.0
+"""How long the list of chats is good enough to offer from: from the slash to the Enter, not longer."""
 _NONE, _DEFAULT = "none", "default"
 
 
@@ -66,6 +69,7 @@ class SlashWords(Screen[None]):
 
     _models: tuple[Offer, ...] = ()
     _models_at = -MODELS_KNOWN_S
+    _titles_at = -TITLES_KNOWN_S
 
     def with_words(self) -> dict[str, Callable[[str], Awaitable[object]]]:
         """The actions that take words, by their names."""
@@ -112,9 +116,13 @@ class SlashWords(Screen[None]):
         if action == "toggle_learning":
             return best(words, (Offer(word=word, about=_(about)) for word, about in LEARN.items()))
         if action == "app.toggle_theme":
+            self.claw.look.read_anew(self.app)
             return best(words, self._themes())
         if action == "filter_chats":
-            return best(words, self._titles())
+            if time.monotonic() - self._titles_at > TITLES_KNOWN_S:  # Other programs make chats too.
+                self._titles_at = time.monotonic()
+                await self.refresh_chats()
+            return best(words, self._titles(), loosely=False)
         if action == "choose_model":
             return best(words, await self._known_models())
         if action in ("workspace", "attach_file"):
@@ -129,7 +137,12 @@ class SlashWords(Screen[None]):
         return [Offer(word=name, about=_("in use") if name == self.app.theme else "") for name in own]
 
     def _titles(self) -> list[Offer]:
-        return [Offer(word=title, value=str(chat_id)) for chat_id, title in self.chats.titles()]
+        chats = self.chats.dated()
+        known = Counter(chat[1] for chat in chats)
+        return [
+            Offer(word=title, value=str(chat_id), about=when if known[title] > 1 else "")
+            for chat_id, title, when in chats
+        ]
 
     async def _known_models(self) -> tuple[Offer, ...]:
         if time.monotonic() - self._models_at > MODELS_KNOWN_S:
@@ -155,7 +168,8 @@ class SlashWords(Screen[None]):
         await self.refresh_chats()
 
     async def _open_titled(self, title: str) -> None:
-        found = best(title, self._titles())
+        await self.refresh_chats()
+        found = best(title, self._titles(), loosely=False)
         if not found:
             raise UsageError(
                 _("No chat is called anything like “{title}”. /search looks into what was said.", title=one_line(title))
@@ -202,7 +216,10 @@ class SlashWords(Screen[None]):
             )
 
     async def _use_theme(self, name: str) -> None:
+        problems = self.claw.look.read_anew(self.app)
         found = best(name, self._themes())
+        if broken := [words for words in problems if f"{name}.toml" in words]:
+            raise UsageError(broken[0])
         if not found:
             there = ", ".join(sorted(self.app.available_themes))
             raise UsageError(_("There is no theme {name}. There are: {value}.", name=one_line(name), value=there))

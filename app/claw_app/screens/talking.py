@@ -16,6 +16,7 @@ from claw_local.language import _, ngettext
 from ..talk import LiveReply
 from ..widgets.bubbles import Bubble, Question
 from ..widgets.composer import Composer
+from ..words import BUSY
 from .forgotten import see_gone
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Talking(Screen[None]):
     @on(Composer.Sent)
     def _sent(self, event: Composer.Sent) -> None:
         if self.sending:
-            self.claw.say(_("The reply before this one is still being written. Esc stops it."))
+            self.claw.say(_("The reply before this one is still being written. Esc stops it."), topic=BUSY)
             return
         self.sending = True
         self.stop_naming()
@@ -98,6 +99,7 @@ class Talking(Screen[None]):
             self.claw.loaded = assistant.loaded
         finally:
             self.live, self._live_bubble, self.sending = None, None, False
+            self.claw.unsay(BUSY)
         await self.refresh_chats()
         await self.refresh_status()
 

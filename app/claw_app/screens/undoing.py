@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.screen import Screen
@@ -11,7 +13,7 @@ from textual.screen import Screen
 from claw_local.language import _
 
 from ..widgets.chat_list import ChatList
-from ..widgets.undo_line import UndoLine
+from ..widgets.undo_line import SHOWN_S, UndoLine
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -20,12 +22,19 @@ if TYPE_CHECKING:
     from ..talk import LiveReply
 
 
-class PutAway(NamedTuple):
+@dataclass(frozen=True)
+class PutAway:
     """A chat that was deleted or archived, and what it was called."""
 
     chat_id: int
     title: str
     archived: bool = False
+    at: float = field(default_factory=time.monotonic)
+
+    @property
+    def undoable_s(self) -> float:
+        """How long it can still be undone: a deleted chat always, an archived one as long as the line says so."""
+        return SHOWN_S - (time.monotonic() - self.at) if self.archived else SHOWN_S
 
 
 class UndoActions(Screen[None]):
@@ -47,6 +56,10 @@ class UndoActions(Screen[None]):
     put_away: list[PutAway]
     """Chats put away since the app was opened; the last one comes back first."""
 
+    def last_away(self) -> PutAway | None:
+        """The chat that would come back now."""
+        return next((one for one in reversed(self.put_away) if one.undoable_s > 0), None)
+
     async def _archive(self, chat_id: int) -> None:
         home = await self.claw.home()
         title = self.chats.title_of(chat_id)
@@ -67,9 +80,12 @@ class UndoActions(Screen[None]):
         self.claw.say(_("“{title}” is back in the list.", title=title))
 
     def _tell_of_last(self) -> None:
-        """The line offers to bring a chat back that was deleted, if that is what would be undone."""
-        last = self.put_away[-1] if self.put_away else None
-        self.query_one(UndoLine).tell(last.title if last is not None and not last.archived else "")
+        """The line offers to bring back what would be undone."""
+        last = self.last_away()
+        if last is None:
+            self.query_one(UndoLine).tell("")
+        else:
+            self.query_one(UndoLine).tell(last.title, archived=last.archived, for_s=last.undoable_s)
 
     async def _delete(self, chat_id: int) -> None:
         home = await self.claw.home()
@@ -91,11 +107,14 @@ class UndoActions(Screen[None]):
         await self.refresh_status()
 
     async def action_undo_delete(self) -> None:
-        """Bring back the chat deleted or archived last."""
-        if not self.put_away:
-            self.claw.say(_("Nothing to undo: no chat deleted or archived since you opened the app is still away."))
+        """Bring back the chat deleted last, or one that was archived a moment ago."""
+        last = self.last_away()
+        if last is None:
+            self.claw.say(
+                _("Nothing to undo: no chat deleted since you opened the app, or archived just now, is still away.")
+            )
             return
-        last = self.put_away.pop()
+        self.put_away.remove(last)
         if last.archived:
             await self._unarchive(last.chat_id, last.title)
             await self.refresh_chats()

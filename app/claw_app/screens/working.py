@@ -47,6 +47,7 @@ class WorkActions(Screen[None]):
         async def refresh_chats(self) -> None: ...
         async def renew(self, *, focus: int | None = None) -> None: ...
         async def action_undo_delete(self) -> None: ...
+        def last_away(self) -> PutAway | None: ...
         def now_chosen(self, assistant: Assistant) -> Choices: ...
 
     _tool_stop: threading.Event | None = None
@@ -188,7 +189,8 @@ class WorkActions(Screen[None]):
 
     async def action_undo_last(self) -> None:
         """Take back what was done last: a chat put away, or a file that a tool wrote."""
-        if self.put_away and len(self.put_away) > max(0, self._away_when_written):
+        last = self.last_away()
+        if last is not None and self.put_away.index(last) >= self._away_when_written:
             await self.run_action("undo_delete")
             return
         if self.chat_id is None:

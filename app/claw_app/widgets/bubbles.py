@@ -12,12 +12,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.style import Style
 from textual.timer import Timer
 from textual.widgets import Static
 
 from claw_local.language import N_, _
 
 from ..attachments import folded
+from ..commands import BY_LETTER
 from ..text import clean, excerpt, one_line
 
 if TYPE_CHECKING:
@@ -39,6 +41,17 @@ WALKING: list[BindingType] = [
     Binding("left", "screen.walk(-1)", "Version before", show=False),
     Binding("right", "screen.walk(1)", "Next version", show=False),
 ]
+
+
+def clickable(keys: str) -> Content:
+    """What can be done, as `+ good  - bad`: a click on one does what its key does."""
+    parts = []
+    for part in keys.split("  "):
+        action = BY_LETTER.get(part[:1])
+        words = Content.styled(part, "$secondary")
+        # What has the focus is what is meant: these words only stand below it.
+        parts.append(words.stylize(Style.from_meta({"@click": f"screen.{action}"})) if action else words)
+    return Content("  ").join(parts)
 
 
 def version_mark(message_id: int, versions: Sequence[int]) -> str:
@@ -85,7 +98,7 @@ class Question(Static, can_focus=True):
         parts = [Content.styled(f"◂ {mark} ▸", "$accent")] if mark else []
         if focused and self.message_id:
             walk = "  " + _("←→ versions") if mark else ""
-            parts.append(Content.styled(_("e say it otherwise  y copy") + walk, "$secondary"))
+            parts.append(clickable(_("e say it otherwise  y copy") + walk))
         return Content("\n").join([text, Content("  ").join(parts)]) if parts else text
 
 
@@ -249,7 +262,7 @@ class Bubble(Vertical, can_focus=True):
             if self._signals and self._signals[-1].source == "judge":
                 lines.append(self._reason())
             keys = _("+ good  - bad  h hint  e correct  y copy  r again  c compare  w why")
-            lines.append(Content.styled(keys, "$secondary"))
+            lines.append(clickable(keys))
             if self.detail:
                 lines.append(Content.styled(self.detail, "$quiet"))
         foot = self.query_one(".foot", Static)

@@ -21,7 +21,7 @@ from textual.widgets.option_list import Option
 
 from claw_local.language import N_, _
 
-from ..text import day_name, one_line
+from ..text import day_name, moment, one_line
 
 if TYPE_CHECKING:
     from claw_local.store import Chat
@@ -41,6 +41,7 @@ class Row:
     day: str
     archived: bool
     draft: bool
+    when: str
 
 
 class Filter(Input):
@@ -124,6 +125,7 @@ class ChatList(OptionList):
                 day_name(chat.updated_at, today),
                 chat.archived,
                 bool(chat.draft.strip()),
+                moment(chat.updated_at),
             )
             for chat in [*chats, *archived]
         ]
@@ -176,9 +178,10 @@ class ChatList(OptionList):
                 heading = row.day
                 yield Option(Content.styled(heading, "bold $quiet"), disabled=True)
             yield self._option(row)
-        if not shown:
-            yield Option(Content.styled(_("No chats yet"), "$quiet"), disabled=True)
         archived = [row for row in self._rows if row.archived]
+        if not shown:
+            none = _("All chats are archived") if archived else _("No chats yet")
+            yield Option(Content.styled(none, "$quiet"), disabled=True)
         if archived:
             mark = "▾" if self._archive_open else "▸"
             yield Option("", disabled=True)
@@ -240,6 +243,10 @@ class ChatList(OptionList):
     def titles(self) -> list[tuple[int, str]]:
         """(id, title) of every chat, the archived ones last."""
         return [(row.chat_id, row.title) for row in self._rows]
+
+    def dated(self) -> list[tuple[int, str, str]]:
+        """The same with when it was last spoken in, which tells two of one title apart."""
+        return [(row.chat_id, row.title, row.when) for row in self._rows]
 
     def under_cursor(self) -> int | None:
         """The chat the cursor is on."""

@@ -17,7 +17,7 @@ from claw_local.language import _
 
 from ..commands import Command, key_names, slash_commands
 from ..text import one_line, padded
-from .completion_files import FileHit, rank
+from .completion_files import PART, FileHit, rank
 
 ROWS = 8
 """Most rows shown at once; the rest scrolls."""
@@ -161,8 +161,10 @@ def command_offers(text: str) -> list[Offer]:
     return [Offer(command=command) for command in slash_commands(text[1:])]
 
 
-def best(typed: str, offers: Iterable[Offer]) -> list[Offer]:
-    """The offers whose word fits what was typed, best first: the word itself, its beginning, a part of it, letters."""
+def best(typed: str, offers: Iterable[Offer], *, loosely: bool = True) -> list[Offer]:
+    """The offers whose word fits what was typed, best first: the word itself, its beginning, a part of it, and with
+    `loosely` its letters in their order."""
     wanted = typed.strip().lower()
     ranked = [(rank(wanted, offer.word.lower()), offer) for offer in offers]
-    return [offer for fit, offer in sorted((one for one in ranked if one[0] is not None), key=lambda one: one[0] or 0)]
+    fitting = [one for one in ranked if one[0] is not None and (loosely or one[0] <= PART)]
+    return [offer for fit, offer in sorted(fitting, key=lambda one: one[0] or 0)]

@@ -116,6 +116,10 @@ def _kinds(
     return found
 
 
+PART = 2
+"""The rank of a name that has what was wanted in it."""
+
+
 def rank(wanted: str, name: str) -> int | None:
     """0 the very name, 1 its beginning, 2 a part of it, 3 its letters in order, None nothing of the kind."""
     if name == wanted:
@@ -123,6 +127,6 @@ def rank(wanted: str, name: str) -> int | None:
     if name.startswith(wanted):
         return 1
     if wanted in name:
-        return 2
+        return PART
     left = iter(name)
     return 3 if all(letter in left for letter in wanted) else None

@@ -97,11 +97,18 @@ class Composer(CompletingArea):
 
     def accept(self, *, remember: bool = True) -> None:
         """The text was taken: empty the field, and remember the text for the Up key."""
-        text = self.whole_text.strip()
-        if remember and text and (not self._sent or self._sent[-1] != text):
-            self._sent.append(text)
+        if remember:
+            self.add_sent(self.whole_text.strip())
         self._place = len(self._sent)
         self.text = ""
+
+    def add_sent(self, text: str) -> None:
+        """This was sent just now: the Up key brings it."""
+        at_end = self._place == len(self._sent)
+        if text and (not self._sent or self._sent[-1] != text):
+            self._sent.append(text)
+        if at_end:
+            self._place = len(self._sent)
 
     def give_back(self, text: str) -> None:
         """Sending failed: put the text back, unless the person has begun another one; then the Up key brings it."""

@@ -17,11 +17,14 @@ _NEW_LINE = ("shift+enter", "alt+enter", "ctrl+j")
 
 
 class Editor(TextArea):
-    """Grows with its text. Ctrl+S keeps it, Esc leaves it; with `enter_keeps` Enter keeps it too."""
+    """Grows with its text. Ctrl+S keeps it, with `enter_keeps` Enter too; Esc leaves it, asking once where it was
+    changed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "keep", "Keep", show=False),
         Binding("escape", "leave", "Leave", show=False),
+        Binding("ctrl+home", "to_end(False)", "Beginning", show=False),
+        Binding("ctrl+end", "to_end(True)", "End", show=False),
     ]
 
     @dataclass
@@ -41,8 +44,17 @@ class Editor(TextArea):
         super().__init__(text, soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False, classes="editor")
         self.enter_keeps = enter_keeps
         self.border_title = title
-        kept = _("Enter sends · Ctrl+J new line") if enter_keeps else _("Ctrl+S keeps")
-        self.border_subtitle = kept + " · " + _("Esc leaves it as it was")
+        self._first, self._asked = text, False
+        self._kept = _("Enter sends · Ctrl+J new line") if enter_keeps else _("Ctrl+S keeps")
+        self._say()
+
+    def _say(self) -> None:
+        leaves = _("Esc again throws away what you changed") if self._asked else _("Esc leaves it as it was")
+        self.border_subtitle = f"{self._kept} · {leaves}"
+
+    def on_text_area_changed(self) -> None:
+        self._asked = False
+        self._say()
 
     def on_mount(self) -> None:
         self.move_cursor(self.document.end)
@@ -76,10 +88,18 @@ class Editor(TextArea):
             return
         await super()._on_key(event)
 
+    def action_to_end(self, last: bool) -> None:
+        """Go to the beginning of the text, or to its end."""
+        self.move_cursor(self.document.end if last else (0, 0))
+
     def action_keep(self) -> None:
         """Give the text as it stands."""
         self.post_message(self.Kept(self, self.text))
 
     def action_leave(self) -> None:
-        """Give it up."""
-        self.post_message(self.Left(self))
+        """Give it up; what was changed is only lost at the second time."""
+        if self._asked or self.text == self._first:
+            self.post_message(self.Left(self))
+        else:
+            self._asked = True
+            self._say()

@@ -74,10 +74,10 @@ class StatusLine(Static):
             if level >= _LESSONS:
                 waiting = ngettext("{number} waiting", "{number} waiting", state.lessons)
             else:
-                waiting = ngettext("{number} correction waiting", "{number} corrections waiting", state.lessons)
+                waiting = ngettext("{number} lesson waiting", "{number} lessons waiting", state.lessons)
             yield waiting, "$accent"
         elif level < _NOTHING:
-            yield _("no corrections waiting"), "$quiet"
+            yield _("no lessons waiting"), "$quiet"
 
 
 def switch_words(state: LearnStatus, *, short: bool = False) -> str:
