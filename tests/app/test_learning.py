@@ -276,7 +276,7 @@ async def test_a_chat_that_never_teaches_says_so_in_the_status_line(app: ClawApp
         ),
         (
             100,
-            "Llama-3.2-1B-Instruct.Q4_K_M · training ▰▰▰▰▱▱▱▱ 50% · learning on · 3 waiting · adapter 12",
+            "Llama-3.2-1B-Instruct.Q4_K_M · training ▰▰▰▰▱▱▱▱ 50% · learning on · 3 lessons waiting · adapter 12",
         ),
         (78, "Llama-3.2-1B-… · ▰▰▰▰▱▱▱▱ 50% · learning on · 3 waiting · adapter 12"),
         (66, "Llama-3.2-1B-… · ▰▰▰▰▱▱▱▱ 50% · learn on · 3 waiting · adapter 12"),
