@@ -7,6 +7,7 @@ import sys
 import time
 
 from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
 
 server = MCPServer("small")
 
@@ -39,6 +40,18 @@ def name() -> str:
 def fail() -> str:
     """Fail."""
     raise ValueError("the moon is full")
+
+
+@server.tool()
+def refuse() -> str:
+    """Fail with the code that stands for no answer in time."""
+    raise MCPError(code=-32001, message="the moon is late")
+
+
+@server.tool()
+def leave() -> str:
+    """End the handler of this call, so that it is never answered."""
+    sys.exit("gone to the moon")
 
 
 @server.tool()
