@@ -135,10 +135,13 @@ class McpServers:
             late = time.monotonic() - began > timeout_s - 0.1  # A tool may fail with that very code, and at once.
             silent = isinstance(error, FutureTimeout) or (late and getattr(error, "code", None) == _SILENT)
             why = f"did not answer within {timeout_s:g} s" if silent else f"failed: {_reason(error)}"
-            last = self._muttered[server].last
-            raise ToolError(f"The MCP server {server} {why}." + (f" It said last: {last}" if last else "")) from error
+            raise ToolError(f"The MCP server {server} {why}.{self._said_last(server)}") from error
         text = _text(said)
         return Result(text, -1 if said.is_error else None)
+
+    def _said_last(self, server: str) -> str:
+        last = self._muttered[server].last.rstrip(".")
+        return f" It said last: {last}." if last else ""
 
     def _wait(self, work: Coroutine[Any, Any, T], timeout_s: float, stop: threading.Event | None) -> T:
         assert self._loop is not None
@@ -170,7 +173,8 @@ class McpServers:
             elif future.cancelled():
                 self.problems.append(f"The MCP server {name} ended while it started. See mcp.json.")
             elif (error := future.exception()) is not None:
-                self.problems.append(f"The MCP server {name} could not be used: {_reason(error)}. See mcp.json.")
+                last = self._said_last(name)
+                self.problems.append(f"The MCP server {name} could not be used: {_reason(error)}.{last} See mcp.json.")
             else:
                 found[name] = future.result()
         return found
