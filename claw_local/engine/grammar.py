@@ -16,7 +16,7 @@ from .regex import PatternError
 
 MOST_OPTIONAL = 100
 """Properties of one object that may be left out: at each comma every one of them is looked at."""
-MOST_CHOICES = 100
+MOST_CHOICES = 200
 """Shapes of one `anyOf`."""
 MOST_VALUES = 1000
 """Values of one `enum`."""
@@ -88,7 +88,7 @@ class _Maker:
 
     def _add(self, name: str, rule: str) -> str:
         """A new rule; returns how it is called."""
-        name = f"r{len(self._rules)}-{_NAME.sub('-', name)[-40:]}"
+        name = f"r{len(self._rules)}-{_NAME.sub('-', name)[-24:]}"
         self._size += len(name) + len(rule)
         if self._size > LONGEST:
             raise ShapeError("The shape that was asked for makes too large a grammar. Ask for a simpler one.")
