@@ -215,8 +215,11 @@ class _Maker:
 
     def _string(self, schema: dict[str, Any], name: str) -> str:
         if "pattern" in schema:
-            rule = pattern_grammar.string_rule(schema["pattern"], lambda right: self._add(f"{name}-p", right))
-            return self._add(name, f"{rule} space")
+            text = self._add(name, "")
+            rules = pattern_grammar.string_rules(schema["pattern"], text)
+            self._size += sum(map(len, (*rules, *rules.values())))
+            self._rules |= rules
+            return self._add(name, f"{text} space")
         form = re.sub(r"^uuid[1-5]$", "uuid", str(schema.get("format", "")))
         if form in _FORMATS:
             return self._add(name, rf'"\"" {_FORMATS[form]} "\"" space')

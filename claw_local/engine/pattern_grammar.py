@@ -4,40 +4,44 @@ characters stand in it as JSON writes them. It must never know of schemas.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from .regex import ANY, Anchor, Chars, Choice, Node, PatternError, Ranges, Repeat, Sequence, parsed, without
+from .automaton import Branch, State, TooIntricate, automaton
+from .regex import Anchor, Chars, Choice, Node, PatternError, Ranges, Repeat, Sequence, parsed, without
 
 MOST_PLACES = 600
-"""Characters that a pattern may stand for once its counts are written out: each may be looked at at each token."""
-MOST_RULES = 400
+"""Characters of a pattern once its counts are written out."""
 MOST_ENDS = 32
 """Alternatives that may begin or end differently (`^a|b$`)."""
 _SHORT = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r", 0x22: '"', 0x5C: "\\"}
 """What stands after the backslash in JSON; other control characters are written as u0001."""
 _NEVER_RAW: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0xD800, 0xDFFF))
-_NOTHING = Sequence(())
 
 
-def string_rule(pattern: str, add: Callable[[str], str]) -> str:
-    """The right side of a rule for a JSON string, quotes included, whose text the pattern is found in.
+def string_rules(pattern: str, name: str) -> dict[str, str]:
+    """Rules for a JSON string, quotes included, whose text the pattern is found in; the first one is the whole.
 
     Args:
-        add: takes the right side of a further rule, and returns the name under which it now stands.
+        name: what the rules' names begin with.
 
     Raises:
         PatternError: it is no regular expression, or one that cannot be kept to.
     """
-    whole = _whole(parsed(pattern))
-    if _places(whole) > MOST_PLACES:
+    node = parsed(pattern)
+    if _places(node) > MOST_PLACES:
         raise PatternError(f"The pattern {pattern!r} stands for too long a text: {MOST_PLACES} characters at most.")
-    return rf'"\"" {_Writer(pattern, add).written(_Lean().lean(whole))} "\""'
+    try:
+        states = automaton(_branches(node))
+    except TooIntricate:
+        raise PatternError(f"The pattern {pattern!r} is too intricate. Ask for a simpler one.") from None
+    if not states:
+        raise PatternError(f"The pattern {pattern!r} fits no text.")
+    names = [f"{name}-{number}" for number in range(len(states))]
+    rules = {name: rf'"\"" {names[0]}'}
+    return rules | {names[number]: _rule(state, names) for number, state in enumerate(states)}
 
 
-def _whole(node: Node) -> Node:
-    """The pattern with its `^` and `$` resolved: where they are missing, any text may stand."""
-    anything = Repeat(Chars(ANY), 0, None)
-    whole: list[Node] = []
+def _branches(node: Node) -> list[Branch]:
+    """The pattern with its `^` and `$` resolved."""
+    found = []
     for parts in _ends(node):
         begins = bool(parts) and _is(parts[0], "^")
         while parts and _is(parts[0], "^"):
@@ -45,11 +49,10 @@ def _whole(node: Node) -> Node:
         ends = bool(parts) and _is(parts[-1], "$")
         while parts and _is(parts[-1], "$"):
             parts = parts[:-1]
-        inside = Sequence((*(() if begins else (anything,)), *parts, *(() if ends else (anything,))))
-        if _anchored(inside):
+        if any(map(_anchored, parts)):
             raise PatternError("A pattern has ^ only where it begins and $ only where it ends.")
-        whole.append(inside)
-    return whole[0] if len(whole) == 1 else Choice(tuple(whole))
+        found.append(Branch(Sequence(parts), begins, ends))
+    return found
 
 
 def _ends(node: Node) -> list[tuple[Node, ...]]:
@@ -91,132 +94,25 @@ def _places(node: Node) -> int:
     if isinstance(node, Repeat):
         return _places(node.part) * max(node.least, node.most or 0, 1)
     if isinstance(node, (Sequence, Choice)):
-        return sum(map(_places, node.parts))
+        return max(1, sum(map(_places, node.parts)))
     return 1
 
 
-class _Lean:
-    """Rewrites a tree so that nothing that may be empty is repeated: a grammar would go round there for ever."""
-
-    def __init__(self) -> None:
-        self._empty: dict[int, bool] = {}
-        self._leaned: dict[int, Node] = {}
-        self._fulls: dict[int, Node] = {}
-        self._kept: list[Node] = []
-        """Nodes are known by where they are in memory."""
-
-    def lean(self, node: Node) -> Node:
-        if id(node) not in self._leaned:
-            self._kept.append(node)
-            self._leaned[id(node)] = self._lean(node)
-        return self._leaned[id(node)]
-
-    def _lean(self, node: Node) -> Node:
-        if isinstance(node, Sequence):
-            return Sequence(tuple(map(self.lean, node.parts)))
-        if isinstance(node, Choice):
-            return Choice(tuple(map(self.lean, node.parts)))
-        if isinstance(node, Repeat):
-            part = self.lean(node.part)
-            return self._repeated(part, node.least, node.most)
-        return node
-
-    def _repeated(self, part: Node, least: int, most: int | None) -> Node:
-        if not self._may_be_empty(part):
-            return Repeat(part, least, most)
-        full = self._full(part)
-        return _NOTHING if full is None else Repeat(full, 0, most)
-
-    def _may_be_empty(self, node: Node) -> bool:
-        if id(node) not in self._empty:
-            self._kept.append(node)
-            if isinstance(node, Sequence):
-                found = all(map(self._may_be_empty, node.parts))
-            elif isinstance(node, Choice):
-                found = any(map(self._may_be_empty, node.parts))
-            else:
-                found = isinstance(node, Repeat) and (node.least == 0 or self._may_be_empty(node.part))
-            self._empty[id(node)] = found
-        return self._empty[id(node)]
-
-    def _full(self, node: Node) -> Node | None:
-        """The texts of a lean node but the empty one; None if there are no others."""
-        if not self._may_be_empty(node):
-            return node
-        if id(node) in self._fulls:
-            return self._fulls[id(node)]
-        found: Node | None = None
-        if isinstance(node, Repeat):
-            most = None if node.most is None else node.most - 1
-            if node.most != 0:
-                found = Sequence((node.part, Repeat(node.part, 0, most)))
-        elif isinstance(node, Choice):
-            parts = [full for part in node.parts if (full := self._full(part)) is not None]
-            found = Choice(tuple(parts)) if parts else None
-        elif isinstance(node, Sequence) and node.parts:
-            # The first that is not empty is this one, or it is a later one.
-            rest = Sequence(node.parts[1:])
-            first, later = self._full(node.parts[0]), self._full(rest)
-            ways = ([Sequence((first, rest))] if first is not None else []) + ([later] if later is not None else [])
-            found = Choice(tuple(ways)) if ways else None
-        if found is not None:
-            self._fulls[id(node)] = found
-            self._kept += [node, found]
-        return found
-
-
-class _Writer:
-    """Writes a tree down, each part that stands in several places as one rule."""
-
-    def __init__(self, pattern: str, add: Callable[[str], str]) -> None:
-        self._pattern, self._add = pattern, add
-        self._names: dict[int, str] = {}
-        self._chars: dict[Ranges, str] = {}
-        self._kept: list[Node] = []
-
-    def written(self, node: Node) -> str:
-        """One element of GBNF."""
-        if isinstance(node, Chars):
-            if node.ranges not in self._chars:
-                self._chars[node.ranges] = self._rule(self._characters(node.ranges))
-            return self._chars[node.ranges]
-        if isinstance(node, Sequence) and not node.parts:
-            return '""'
-        if id(node) not in self._names:
-            self._kept.append(node)
-            self._names[id(node)] = self._rule(self._inside(node))
-        return self._names[id(node)]
-
-    def _inside(self, node: Node) -> str:
-        if isinstance(node, Sequence):
-            return " ".join(map(self.written, node.parts))
-        if isinstance(node, Choice):
-            return " | ".join(map(self.written, node.parts))
-        assert isinstance(node, Repeat)
-        part, least, most = self.written(node.part), node.least, node.most
-        if most == 0:
-            return '""'
-        if most is None:
-            return part + {0: "*", 1: "+"}.get(least, f"{{{least},}}")
-        return part if least == most == 1 else f"{part}{{{least},{most}}}"
-
-    def _rule(self, right: str) -> str:
-        if len(self._names) + len(self._chars) > MOST_RULES:
-            raise PatternError(f"The pattern {self._pattern!r} is too intricate. Ask for a simpler one.")
-        return self._add(right)
-
-    def _characters(self, ranges: Ranges) -> str:
-        ways: list[str] = []
+def _rule(state: State, names: list[str]) -> str:
+    """What may come in a state. All that JSON escapes is one way on: the fewer there are, the less is looked at."""
+    ways: list[str] = []
+    escaped: list[str] = []
+    for number, ranges in state.ways.items():
         if raw := without(ranges, _NEVER_RAW):
-            ways.append(
-                "[" + "".join(_code(low) + ("-" + _code(high) if high > low else "") for low, high in raw) + "]"
-            )
-        # As one way on: the fewer there are, the less has to be looked at for each token.
-        if escaped := [code for code in (*range(0x20), 0x22, 0x5C) if any(low <= code <= high for low, high in ranges)]:
-            ways.append(r'"\\" (' + " | ".join(_escapes(escaped)) + ")")
-        if not ways:
-            raise PatternError(f"The pattern {self._pattern!r} has a class that no character is in.")
-        return " | ".join(ways)
+            inside = (_code(low) + (f"-{_code(high)}" if high > low else "") for low, high in raw)
+            ways.append(f"[{''.join(inside)}] {names[number]}")
+        codes = [code for code in (*range(0x20), 0x22, 0x5C) if any(low <= code <= high for low, high in ranges)]
+        escaped += [f"{how} {names[number]}" for how in _escapes(codes)]
+    if escaped:
+        ways.append(r'"\\" (' + " | ".join(escaped) + ")")
+    if state.ends:
+        ways.append(r'"\""')
+    return " | ".join(ways)
 
 
 def _escapes(codes: list[int]) -> list[str]:

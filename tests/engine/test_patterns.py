@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import string
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,14 @@ def test_a_pattern_takes_what_it_means_and_nothing_else(pattern: str, yes: list[
     assert [text for text in no if kept(pattern, text)] == []
 
 
+def test_however_many_ways_a_pattern_leaves_it_is_kept_to_in_no_time() -> None:
+    began = time.perf_counter()
+    for pattern in (f"^({'a?' * 60})*$", "^((((a*b?)*a?)*b?)*a?)*$", "^(a|a|aa)*$", "^(a{1,9}){1,9}$"):
+        assert kept(pattern, "a" * 40) and not kept(pattern, "a" * 40 + "c"), pattern
+        assert len(grammar_of(json.dumps({"type": "string", "pattern": pattern}))) < 5000
+    assert time.perf_counter() - began < 5
+
+
 _CHARS = st.sampled_from([*'ab"\\\n1- ', "ü"])
 _ESCAPES = st.sampled_from([r"\d", r"\w", r"\s", r"\W", r"\.", ".", r"[^a-c]", r"[\d\"b-]", r"[^\s\\]"])
 
@@ -111,7 +120,9 @@ def test_patterns_agree_with_pythons(data: st.DataObject) -> None:
         ("x^y", "only where it begins"),
         ("^(a{99}){99}$", "too long"),
         ("a{1000}", "no further than 99"),
-        ("[]", "no character"),
+        ("[]", "fits no text"),
+        ("^(.*a.{20}){3}$", "too intricate"),
+        ("^((((a{0,9}){0,9}b?){0,9}){0,9})*$", "too long"),
         ("(" * 80 + ")" * 80, "inside each other"),
     ],
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from claw_local.engine import _sampler
 from claw_local.engine.base import AdapterSlot, Cancelled, FormedSampling, Message, Sampling, ShapedSampling
 from claw_local.engine.grammar import ShapeError, grammar_of
 from claw_local.engine.llama_cpp import LlamaCppEngine
@@ -84,6 +85,13 @@ def test_a_shape_that_allows_nothing_is_no_damaged_model(engine: LlamaCppEngine)
     nothing = FormedSampling(max_tokens=5, grammar="root ::= [z-a]")
     with pytest.raises(ShapeError, match="allows no text"):
         engine.generate_aside(engine.render(MESSAGES), nothing)
+
+
+def test_a_shape_that_keeps_others_waiting_is_given_up(engine: LlamaCppEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sampler, "SLOWEST_S", 0.0)
+    with pytest.raises(ShapeError, match="too many ways open"):
+        engine.generate_aside(engine.render(MESSAGES), shaped('{"type": "array"}'))
+    assert engine.generate_aside(engine.render(MESSAGES), Sampling(max_tokens=2, seed=1)).text
 
 
 def test_a_pattern_comes_as_json_that_fits_it(engine: LlamaCppEngine) -> None:
