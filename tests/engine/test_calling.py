@@ -61,6 +61,13 @@ def test_references_in_references_do_not_multiply_without_end() -> None:
     assert time.perf_counter() - began < 2
 
 
+def test_a_schema_may_refer_to_the_whole_of_itself() -> None:
+    node = tool("plant", "", {"type": "object", "properties": {"kind": {"type": "string"}, "child": {"$ref": "#"}}})
+    (call,) = json.loads(schema([node], IN_WORDS))["anyOf"]
+    child = call["properties"]["arguments"]["properties"]["child"]
+    assert child["properties"]["child"]["properties"]["kind"] == {"type": "string"}
+
+
 def test_a_reference_to_what_is_no_schema_lets_any_arguments_through() -> None:
     odd = tool("plant", "", {"$ref": "#/$defs/Name", "$defs": {"Name": "Tree"}})
     assert "plant" in grammar([odd], IN_WORDS, parallel=False)
