@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claw_local.engine.grammar import MOST_OPTIONAL, ShapeError, grammar_of
+from claw_local.engine.tool_forms import IN_WORDS, ToolSpec, grammar
 
 from .keeping import Keeping
 
@@ -73,6 +74,14 @@ def test_however_many_ways_a_pattern_leaves_it_is_kept_to_in_no_time() -> None:
         assert kept(pattern, "a" * 40) and not kept(pattern, "a" * 40 + "c"), pattern
         assert len(grammar_of(json.dumps({"type": "string", "pattern": pattern}))) < 5000
     assert time.perf_counter() - began < 5
+
+
+def test_a_call_keeps_to_the_patterns_of_its_tool() -> None:
+    shape = {"type": "object", "properties": {"said": {"type": "string", "pattern": '^"hi"$'}}, "required": ["said"]}
+    made = grammar([ToolSpec("say", "", json.dumps(shape))], IN_WORDS, parallel=False)
+    call = '<tool_call>{"name": "say", "arguments": {"said": %s}}</tool_call>'
+    assert _keeping[0].accepts(made, call % json.dumps('"hi"'))
+    assert not _keeping[0].accepts(made, call % '""hi""') and not _keeping[0].accepts(made, call % '"hi"')
 
 
 _CHARS = st.sampled_from([*'ab"\\\n1- ', "ü"])
