@@ -229,7 +229,8 @@ class _Maker:
         return "string"
 
     def _integer(self, schema: dict[str, Any], name: str) -> str:
-        lows, highs = [], []
+        lows: list[int] = []
+        highs: list[int] = []
         for bounds, bound, open_bound, step in (
             (lows, "minimum", "exclusiveMinimum", 1),
             (highs, "maximum", "exclusiveMaximum", -1),
@@ -253,7 +254,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _times(least: int, most: int | None) -> str:
+def _times(least: Any, most: Any) -> str:
     if not isinstance(least, int) or not isinstance(most, (int, type(None))) or (most is not None and most < least):
         raise ShapeError("The shape that was asked for counts backwards, or not in whole numbers. Mend its limits.")
     return f"{{{least},{'' if most is None else most}}}"
