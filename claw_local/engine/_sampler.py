@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import secrets
+import time
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ PENALTY_WINDOW = 64
 """The repeat penalty looks at this many last tokens *of the reply*. The prompt does not count: it is full of the
 template's control tokens, and a penalty on those keeps the model from ending its turn."""
 
+SLOWEST_S = 3.0
+"""Longest that one token may take to draw under a grammar, in seconds of the processor's: others wait meanwhile."""
 _CANDIDATE = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
 _RANDOM = 0xFFFFFFFF
 """llama.cpp takes this seed for "any"; no fixed seed may become it."""
@@ -97,6 +100,7 @@ class Sampler:
             selected=-1,
             sorted=False,
         )
+        began = time.thread_time()
         if self._late is not None:
             self._lib.llama_sampler_apply(self._late, ctypes.byref(array))
         self._lib.llama_sampler_apply(self._chain, ctypes.byref(array))
@@ -119,6 +123,8 @@ class Sampler:
         self._lib.llama_sampler_accept(self._chain, token)
         if self._late is not None:
             self._lib.llama_sampler_accept(self._late, token)
+        if (self._shaped or self._late is not None) and time.thread_time() - began > SLOWEST_S:
+            raise ShapeError("The shape that was asked for leaves too many ways open at once. Ask for a simpler one.")
         return token, min(logprob, 0.0)
 
     def _nothing_drawn(self, logits: Logits) -> EngineError:

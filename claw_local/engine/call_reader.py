@@ -11,8 +11,12 @@ from typing import Any, Literal
 
 from .tool_forms import Form
 
-LONGEST = 100_000
+LONGEST = 16_000_000
 """Characters after which what began like a call is taken for words."""
+OFTEN = 100_000
+"""Characters up to which a call is looked for at each bracket; of a longer one only at what closes it."""
+LEAST_MARK = 6
+"""Characters of an opening mark that were written when the text was cut off, from which on they are no words."""
 _JSON = json.JSONDecoder()
 _LENIENT = json.JSONDecoder(strict=False)
 _MISTRAL_NAMED = re.compile(r"([\w.-]+)\s*(?:\[ARGS\])?\s*(\{.*)", re.DOTALL)
@@ -43,16 +47,26 @@ class CallReader:
         """The words that are certain now."""
         self._held += text
         # Nothing ends a call but one of these: until it comes, a long one is not read again and again.
-        if self._state == "call" and not any(mark in text for mark in "]}>") and len(self._held) <= LONGEST:
-            return ""
+        if self._state == "call" and len(self._held) <= LONGEST:
+            if not any(mark in text for mark in "]}>"):
+                return ""
+            closed = bool(self._closes) and self._closes in self._held[-len(text) - len(self._closes) :]
+            if len(self._held) > OFTEN and not closed:
+                return ""
         return self._read(last=False)
 
-    def finish(self) -> str:
-        """What was held back and is no call."""
+    def finish(self, *, cut: bool = False) -> str:
+        """What was held back and is no call.
+
+        Args:
+            cut: the text was cut off, by its greatest length say: then a call that had begun is no words either.
+        """
+        if cut and self._opens and self._state == "words":
+            self._held = self._held[: len(self._held) - _overlap(self._held, self._opens, LEAST_MARK)]
         words = self._read(last=True)
         rest, self._held = self._held, ""
         if self._state == "call":
-            return words + self._gap + self._opens + rest
+            return words if cut and self._opens else words + self._gap + self._opens + rest
         return words + (rest if rest.strip() or not self.calls else "")
 
     def _read(self, *, last: bool) -> str:
@@ -219,6 +233,7 @@ def _calls(value: Any) -> list[tuple[str, str]] | None:
     return [(name, arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))]
 
 
-def _overlap(text: str, mark: str) -> int:
-    """How many characters at the end of a text may be the beginning of a mark."""
-    return next((size for size in range(min(len(mark) - 1, len(text)), 0, -1) if mark.startswith(text[-size:])), 0)
+def _overlap(text: str, mark: str, least: int = 1) -> int:
+    """How many characters at the end of a text, `least` at least, may be the beginning of a mark."""
+    sizes = range(min(len(mark) - 1, len(text)), least - 1, -1)
+    return next((size for size in sizes if mark.startswith(text[-size:])), 0)

@@ -85,7 +85,7 @@ class ChatTemplate:
         except jinja2.TemplateError as error:
             raise TemplateError(str(error)) from error
         except Exception as error:  # Also while it is compiled, a template can fail in every way a program can.
-            raise TemplateError(f"{type(error).__name__}: {error}") from error
+            raise TemplateError(_why(error)) from error
         self._rendering = threading.Lock()
 
     def render(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -107,4 +107,9 @@ class ChatTemplate:
         except TemplateError:
             raise
         except Exception as error:  # A template can fail in every way a program can.
-            raise TemplateError(f"{type(error).__name__}: {error}") from error
+            raise TemplateError(_why(error)) from error
+
+
+def _why(error: Exception) -> str:
+    """Its own words, which programs are told too: no names out of Python's."""
+    return " ".join(str(error).split())[:300] if isinstance(error, jinja2.TemplateError) else "the template failed"

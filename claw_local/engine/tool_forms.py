@@ -180,6 +180,8 @@ def _inlined(schema: Any, root: Any) -> Any:
 
 def _pointed(reference: str, root: Any) -> Any:
     """What a JSON pointer such as "#/$defs/City" means; None if nothing is there."""
+    if reference == "#":
+        return root
     if not reference.startswith("#/"):
         return None
     for step in reference[2:].split("/"):

@@ -15,13 +15,15 @@ from starlette.types import ASGIApp
 from .. import __version__
 from . import anthropic_api, ollama_api, openai_api
 from .api import Api, Problem
-from .errors import TOO_DEEP, Internal, Invalid, Missing, NotAllowed, ServeError, TooLarge, WrongType
+from .errors import TOO_DEEP, Busy, Internal, Invalid, Missing, NotAllowed, ServeError, TooLarge, WrongType
 from .guard import Door, Guard, error_response
 from .service import Serve
 
 APIS: tuple[Api, ...] = (openai_api.API, anthropic_api.API, ollama_api.API)
 """Each API, by its module. The first one writes errors of addresses that belong to none."""
 
+MOST_REQUESTS = 512
+"""Under way at the same time; more are asked to come again."""
 _BY_STATUS = {404: Missing, 405: NotAllowed, 413: TooLarge, 415: WrongType}
 
 
@@ -68,17 +70,32 @@ def make_app(service: Serve, door: Door, apis: Sequence[Api] = APIS) -> ASGIApp:
         return response
 
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]
-    return _Last(Guard(app, door, service.assistant.store, apis), apis)
+    return Last(Guard(app, door, service.assistant.store, apis), apis)
 
 
-class _Last:
-    """Whatever goes wrong beyond all else is a sentence too: no traceback is ever sent."""
+class Last:
+    """Whatever goes wrong beyond all else is a sentence too: no traceback is ever sent; and too many at once are."""
 
     def __init__(self, app: ASGIApp, apis: Sequence[Api]) -> None:
         self._app = app
         self._apis = apis
+        self._under_way = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        if self._under_way >= MOST_REQUESTS:
+            busy = Busy(f"{MOST_REQUESTS} requests are under way, and no more can be. Ask again in a moment.")
+            response = error_response(busy, scope["path"], self._apis)
+            response.headers["Connection"] = "close"
+            return await response(scope, receive, send)
+        self._under_way += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._under_way -= 1
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         begun = False
 
         async def sending(message: Any) -> None:
@@ -89,7 +106,7 @@ class _Last:
         try:
             await self._app(scope, receive, sending)
         except Exception:
-            if scope["type"] == "http" and not begun:
+            if not begun:
                 error = Internal("Something unexpected went wrong here. The server's own log says what.")
                 await error_response(error, scope["path"], self._apis)(scope, receive, send)
             raise

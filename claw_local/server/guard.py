@@ -117,19 +117,19 @@ class Guard:
 
     async def _caller(self, scope: Scope, headers: Headers) -> Caller:
         """Who asks. Raises NoKey."""
-        shown = _bearer(headers) or next((headers[name] for name in self._key_headers if headers.get(name)), "")
+        shown = list(filter(None, (_bearer(headers), *(headers.get(name, "") for name in self._key_headers))))
         client = scope.get("client")
         parts = (client[0] if client else "", headers.get("user-agent", ""), headers.get("x-session-id", ""))
         address = "|".join(part[:100] for part in parts)
-        if shown:
-            key = await asyncio.to_thread(self._find, shown)
+        for one in shown:
+            key = await asyncio.to_thread(self._find, one)
             if key is not None:
                 if time.monotonic() - self._used.get(key.id, -USED_S) >= USED_S:
                     self._used[key.id] = time.monotonic()
                     await asyncio.to_thread(self._store.keys.note_use, key.id)
                 return Caller(key.id, key.name, key.learn, address)
-            if self._door.key_needed or shown.startswith(KEY_BEGINS):
-                raise NoKey("That key is not known here. `claw-local serve keys add NAME` makes one.")
+        if (shown and self._door.key_needed) or any(one.startswith(KEY_BEGINS) for one in shown):
+            raise NoKey("That key is not known here. `claw-local serve keys add NAME` makes one.")
         if self._door.key_needed and scope["path"] not in OPEN:
             raise NoKey("A key is needed here: Authorization: Bearer KEY.")
         return Caller(0, "", self._door.learn, address)
@@ -143,8 +143,10 @@ def error_response(error: ServeError, path: str, apis: Sequence[Api]) -> Respons
 
 
 def _bearer(headers: Headers) -> str:
-    scheme, _, key = headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else ""
+    """The key of an Authorization header, also where its scheme was left out."""
+    said = headers.get("authorization", "").strip()
+    scheme, _, key = said.partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else said if said.startswith(KEY_BEGINS) else ""
 
 
 async def _body(headers: Headers, receive: Receive) -> list[Message]:

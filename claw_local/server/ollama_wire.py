@@ -239,7 +239,8 @@ def _drawn(options: Options | None) -> Drawn:
     stop = [options.stop] if isinstance(options.stop, str) else options.stop or []
     predict = options.num_predict
     return Drawn(
-        max_tokens=None if predict is None else MOST_TOKENS if predict < 0 else max(1, predict),
+        # As Ollama has it, 0 and less mean: until the answer ends by itself.
+        max_tokens=None if predict is None else MOST_TOKENS if predict <= 0 else predict,
         temperature=options.temperature,
         top_p=None if options.top_p is None else max(options.top_p, 1e-6),
         top_k=None if options.top_k is None else max(0, options.top_k),

@@ -11,7 +11,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from fastapi import Request
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..talking.text import clean
 from .api import caller_of, session_of
@@ -117,6 +117,15 @@ class ShapedFormat(Wire):
     json_schema: Shape
 
 
+def _with_schema(form: Any) -> Any:
+    """Said here: of two kinds of formats the wrong one would be missed."""
+    if isinstance(form, dict) and form.get("type") == "json_schema":
+        named = form.get("json_schema")
+        if not isinstance(named, dict) or not isinstance(named.get("schema"), dict):
+            raise ValueError('a json_schema needs its schema: "json_schema": {"name": "…", "schema": {…}}')
+    return form
+
+
 class StreamOptions(Wire):
     include_usage: bool | None = None
 
@@ -163,7 +172,7 @@ class ChatRequest(Drawing):
     tools: Annotated[list[FunctionTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool | None = None
-    response_format: PlainFormat | ShapedFormat | None = None
+    response_format: Annotated[PlainFormat | ShapedFormat | None, BeforeValidator(_with_schema)] = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20), WHOLE] | None = None
 
@@ -248,6 +257,14 @@ def _kept(identity: Any) -> Any:
     return identity
 
 
+def _words(hint: str) -> str:
+    """Without what cannot be shown: a hint goes into prompts, and onto the screen."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in clean(hint))
+    if not (words := " ".join(shown.split())):
+        raise ValueError("it says nothing. Write the wish in words, or leave it out")
+    return words
+
+
 class FeedbackRequest(Wire):
     """What a person said outright about a reply.
 
@@ -258,7 +275,7 @@ class FeedbackRequest(Wire):
 
     id: Annotated[str, Field(pattern=KEPT), BeforeValidator(_kept)]
     score: Literal["good", "bad"] | None = None
-    hint: Annotated[str, Field(max_length=400)] | None = None
+    hint: Annotated[str, Field(max_length=400), AfterValidator(_words)] | None = None
     edit: Annotated[str, Field(max_length=200_000)] | None = None
 
     @property

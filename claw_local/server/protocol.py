@@ -1,8 +1,8 @@
 """HTTP/1.1 as uvicorn speaks it, and one thing more: a client has to be punctual.
 
 Who begins a request has to end its head in time, who was answered before their body had come (without a key, say) has
-to end that, and who is sent something has to read it. Else a few slow clients could hold every connection there may be.
-It must never know what is asked.
+to end that, and who is sent something has to read it. Where there are too many, those make room for whom nothing is
+done. Else a few slow clients could hold every connection there may be. It must never know what is asked.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+MOST_CONNECTIONS = 512
+"""Beyond these the ones that have been waiting longest without a whole request are closed."""
 HEAD_S = 20.0
 """Longest that a request's line and headers may take to come, from the connection's or their own first byte on, in
 seconds. Between two requests uvicorn waits less than that."""
@@ -27,9 +29,12 @@ class Punctual(H11Protocol):
 
     _by: asyncio.TimerHandle | None = None
     _reads_by: asyncio.TimerHandle | None = None
+    _idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._idle_since = self.loop.time()
+        self._make_room()
         # Whatever could not be sent at once counts as not read, also the little that is left when a connection ends.
         transport.set_write_buffer_limits(high=0)
         self._wait()
@@ -41,6 +46,10 @@ class Punctual(H11Protocol):
             self._wait_no_more()
         elif self._by is None:
             self._wait()
+
+    def on_response_complete(self) -> None:
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -54,6 +63,17 @@ class Punctual(H11Protocol):
         self._wait_no_more()
         self._read_all()
         super().connection_lost(exc)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing is being done for this client."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _make_room(self) -> None:
+        here = [one for one in self.connections if isinstance(one, Punctual) and not one.transport.is_closing()]
+        idle = [one for one in here if one._idle and one is not self]
+        for one in sorted(idle, key=lambda one: one._idle_since)[: max(0, len(here) - MOST_CONNECTIONS)]:
+            one.transport.close()
 
     def _wait(self) -> None:
         self._by = self.loop.call_later(HEAD_S, self._late)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from ..assistant import Assistant
     from .guard import Door
 
-MOST_CONNECTIONS = 512
 CLIENTS = 4
 """Clients whose requests the engine orders itself, each as many as it writes at once; more wait before it."""
 LINGER_S = 5
@@ -46,11 +48,30 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run(assistant: Assistant, door: Door, listening: socket.socket, announce: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM. `announce` is called once requests are answered. Raises as `make_server`."""
+    """Serve until Ctrl-C, SIGTERM or a closed terminal. `announce` is called once requests are answered. Raises as
+    `make_server`."""
+    server = make_server(assistant, door, announce)
+    with _hanging_up(server):
+        try:
+            server.run([listening])
+        except KeyboardInterrupt:
+            pass  # uvicorn raises it once more, after it has stopped.
+
+
+@contextmanager
+def _hanging_up(server: uvicorn.Server) -> Iterator[None]:
+    """While inside, a terminal that is closed (SIGHUP) ends a server in order, unless whoever began it ignores that."""
+    number = getattr(signal, "SIGHUP", None)
+    if number is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(number)
+    if before is not signal.SIG_IGN:
+        signal.signal(number, server.handle_exit)
     try:
-        make_server(assistant, door, announce).run([listening])
-    except KeyboardInterrupt:
-        pass  # uvicorn raises it once more, after it has stopped.
+        yield
+    finally:
+        signal.signal(number, before or signal.SIG_DFL)
 
 
 def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) -> uvicorn.Server:
@@ -96,7 +117,6 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
         server_header=False,
         date_header=True,
         proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=LINGER_S,
         h11_max_incomplete_event_size=64 * 1024,
     )

@@ -225,7 +225,11 @@ class Serving:
             for text in chain(pieces, [None]):
                 # The end, too: what was held back comes out then.
                 reader, generation = made.reader, generations[0]
-                words = (reader.finish() if text is None else reader.push(text)) if reader else text or ""
+                if reader is None:
+                    words = text or ""
+                else:
+                    cut = generation.finish_reason == "length"
+                    words = reader.finish(cut=cut) if text is None else reader.push(text)
                 said.append(words)
                 logprobs = noting.logprobs(made.engine, generation.noted[noted:])
                 noted = len(generation.noted)

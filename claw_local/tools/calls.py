@@ -19,6 +19,7 @@ LONGEST_CALL = 400_000
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _MARKED = re.compile(rf"{OPEN}(.*?)(?:{CLOSE}|(?={OPEN})|\Z)", re.DOTALL)
 _MISTRAL = re.compile(r"\[TOOL_CALLS\]\s*(.*)\Z", re.DOTALL)
+_BEGUN = re.compile(rf"{OPEN}|\[TOOL_CALLS\]|\A\s*\[?\s*{{\s*\"name\"")
 _FENCE = re.compile(r"\A```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _BARE = re.compile(r"\A(?:<\|python_tag\|>)?\s*([\[{].*)\Z", re.DOTALL)
 
@@ -27,7 +28,11 @@ def calls_in(text: str, names: Collection[str]) -> tuple[str, list[Call]]:
     """What was said beside calls, and the calls. `names`: the tools there are."""
     said = _THOUGHTS.sub("", text)
     if len(said) > LONGEST_CALL:
-        return text, []
+        begun = _BEGUN.search(said)
+        if begun is None:
+            return text, []
+        problem = f"The call is longer than {LONGEST_CALL:,} characters, so nothing was done. Do it in several."
+        return said[: begun.start()].strip(), [Call("", problem=problem)]
     marked = _MARKED.findall(said)
     if marked:
         calls = [call for body in marked for call in _read(body, names)]

@@ -19,6 +19,8 @@ from pathlib import Path
 from .base import ToolError
 
 LONGEST_PATH = 1024
+LONGEST_SHOWN = 200
+"""Characters of a path in a sentence about it."""
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -37,7 +39,7 @@ def parts_of(path: str, root: Path) -> list[str]:
         ToolError: it leads out of the folder, or is no path at all.
     """
     if len(path) > LONGEST_PATH:
-        raise ToolError(f"A path has at most {LONGEST_PATH} characters.")
+        raise ToolError(f"{path[:40]!r}… is too long: a path has at most {LONGEST_PATH} characters.")
     if any(unicodedata.category(letter) in ("Cc", "Cs") or letter in _BIDI for letter in path):
         raise ToolError("The path holds characters that cannot be shown. Name the file in plain characters.")
     shown = path.strip()
@@ -98,21 +100,27 @@ class Folder:
             os.close(descriptor)
 
     @contextmanager
-    def at(self, parts: list[str], *, make: bool = False) -> Iterator[Place]:
-        """The folder of these parts, to work in. `make`: make those that are missing.
+    def at(self, parts: list[str], *, of: str = "", make: bool = False) -> Iterator[Place]:
+        """The folder of these parts, to work in.
+
+        Args:
+            of: what in it is worked on, which is named if that fails; "" for the folder itself.
+            make: make the folders that are missing.
 
         Raises:
-            ToolError: it is not there, no folder, or a link.
+            ToolError: it is not there, no folder, or a link; or what is done inside fails.
         """
-        with _in_words("/".join(parts) or "the workspace"), self._root() as top:
+        with _in_words(""), self._root() as top:
             place, walked = Place(top, self.root), []
             try:
                 for part in parts:
                     walked.append(part)
-                    below = place.enter(part, "/".join(walked), make=make)
+                    with _in_words("/".join(walked)):
+                        below = place.enter(part, "/".join(walked), make=make)
                     place.close(top)
                     place = below
-                yield place
+                with _in_words("/".join([*parts, of] if of else parts)):
+                    yield place
             finally:
                 place.close(top)
 
@@ -186,7 +194,7 @@ class Place:
             if stat.S_ISDIR(status.st_mode):
                 raise IsADirectoryError(errno.EISDIR, "it is a folder", shown)
             if not stat.S_ISREG(status.st_mode):
-                raise ToolError(f"{shown} is no file but a device, a pipe or the like. It is left alone.")
+                raise _is_no_file(shown)
             if status.st_nlink > 1:
                 raise ToolError(f"{shown} is a hard link: the file has another name, maybe outside the workspace.")
             if status.st_size > most:
@@ -235,6 +243,10 @@ def _is_link(shown: str) -> ToolError:
     return ToolError(f"{shown} is a link. Links are not followed: they may lead out of the workspace.")
 
 
+def _is_no_file(shown: str) -> ToolError:
+    return ToolError(f"{shown} is no file but a device, a pipe or the like. It is left alone.")
+
+
 def is_link(status: os.stat_result) -> bool:
     """Whether this is a symbolic link, or what Windows has of the kind."""
     return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_file_attributes", 0) & _REPARSE)
@@ -245,12 +257,18 @@ def _surrogate(letter: str) -> bool:
 
 
 @contextmanager
-def _in_words(shown: str) -> Iterator[None]:
-    """The system's errors as sentences."""
+def _in_words(path: str) -> Iterator[None]:
+    """The system's errors as sentences. `path`: what they are about; "" is the workspace itself."""
     try:
         yield
     except OSError as error:
-        shown = str(error.filename) if isinstance(error.filename, str) and "/" in str(error.filename) else shown
+        shown = path if len(path) <= LONGEST_SHOWN else f"{path[: LONGEST_SHOWN - 1]}…"
+        if not path:
+            raise ToolError(f"The workspace cannot be used: {error.strerror or error}.") from error
+        if error.errno == errno.ENXIO:  # What opening a socket gives.
+            raise _is_no_file(shown) from error
+        if error.errno == errno.ENAMETOOLONG:
+            raise ToolError(f"{shown} is too long a name for a file here. Choose a shorter one.") from error
         if error.errno in (errno.ELOOP, getattr(errno, "EMLINK", -1)):
             raise _is_link(shown) from error
         if isinstance(error, FileNotFoundError):

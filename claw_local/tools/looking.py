@@ -54,7 +54,7 @@ def read_file(folder: Folder, parts: list[str]) -> tuple[bytes, os.stat_result]:
     if not parts:
         raise ToolError("The workspace is a folder. Name a file in it.")
     shown = "/".join(parts)
-    with folder.at(parts[:-1]) as place:
+    with folder.at(parts[:-1], of=parts[-1]) as place:
         return _whole(place, parts[-1], shown)
 
 
@@ -117,7 +117,7 @@ class Looking:
 
         def perform(stop: threading.Event | None) -> Result:
             search = _Search(said, stop)
-            with self.folder.at(parts[:-1]) as above:
+            with self.folder.at(parts[:-1], of="".join(parts[-1:])) as above:
                 status = above.status(above.spelt(parts[-1])) if parts else None
                 if status is not None and not stat.S_ISDIR(status.st_mode):
                     search.file(above, parts[-1], "/".join(parts), loudly=True)

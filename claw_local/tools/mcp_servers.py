@@ -7,35 +7,48 @@ theirs asks the person, unless the person's own file says otherwise.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
-import os
 import re
 import threading
+import time
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 from ..engine.tool_forms import ToolSpec
 from .base import Call, Prepared, Result, ToolError
-from .mcp_settings import McpServer, filled_in
+from .mcp_connecting import START_S, Muttered, connected
+from .mcp_settings import McpServer
+from .starting import HAS_WARDEN
 
 if TYPE_CHECKING:
     from mcp import Client
 
 T = TypeVar("T")
-START_S = 20.0
-"""Longest that a server may take to start and to list its tools."""
-CLOSE_S = 3.0
+_OPEN: WeakSet[McpServers] = WeakSet()
+CLOSE_S = 3.0 if HAS_WARDEN else 6.0
+"""How long is waited for servers to end. The warden ends what is left then; where there is none, they need longer."""
 MOST_TOOLS = 48
 LONGEST_DESCRIPTION = 600
 LONGEST_SCHEMA = 8000
+_SILENT = -32001
+"""The package's error for a request that was not answered in time."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 MISSING = (
     "MCP servers need the package `mcp`, which is not installed. "
     'Install it (pip install "claw-local[mcp]"), or rename mcp.json.'
 )
+
+
+@atexit.register
+def _end_open() -> None:
+    """Whoever leaves without a word leaves no server behind."""
+    for servers in list(_OPEN):
+        servers.close()
 
 
 class McpServers:
@@ -55,7 +68,9 @@ class McpServers:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closing: asyncio.Event | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._started: set[str] = set()
+        self._muttered = {name: Muttered() for name in servers}
 
     def open(self) -> McpServers:
         """Start all servers at once, and wait until each is there or has failed. Never raises for a server."""
@@ -66,6 +81,7 @@ class McpServers:
         except ImportError:
             self.problems.append(MISSING)
             return self
+        _OPEN.add(self)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="mcp")
         self._thread.start()
@@ -105,20 +121,27 @@ class McpServers:
         return Prepared(call, f"{server}: {tool}", preview, asks, call.name, perform)
 
     def _call(self, server: str, tool: str, arguments: dict[str, Any], stop: threading.Event | None) -> Result:
-        client = self._clients.get(server)
-        if client is None:
-            raise ToolError(f"The MCP server {server} is not there. Start the chat again, or see mcp.json.")
-        timeout_s = self._servers[server].timeout_s
+        timeout_s, began = self._servers[server].timeout_s, time.monotonic()
+        if self._loop is None:
+            raise ToolError(f"The MCP server {server} was ended with its chat. Start the chat again.")
         try:
+            client = self._clients.get(server) or self._wait(self._again(server), START_S + 1.0, stop)
+            self._muttered[server].forget()
+            began = time.monotonic()
             said = self._wait(client.call_tool(tool, arguments, read_timeout_seconds=timeout_s), timeout_s + 1.0, stop)
         except ToolError:
             raise
-        except FutureTimeout as error:
-            raise ToolError(f"The MCP server {server} did not answer within {timeout_s:g} s.") from error
         except Exception as error:  # A server can fail in every way a program can.
-            raise ToolError(f"The MCP server {server} failed: {_reason(error)}.") from error
+            late = time.monotonic() - began > timeout_s - 0.1  # A tool may fail with that very code, and at once.
+            silent = isinstance(error, FutureTimeout) or (late and getattr(error, "code", None) == _SILENT)
+            why = f"did not answer within {timeout_s:g} s" if silent else f"failed: {_reason(error)}"
+            raise ToolError(f"The MCP server {server} {why}.{self._said_last(server)}") from error
         text = _text(said)
         return Result(text, -1 if said.is_error else None)
+
+    def _said_last(self, server: str) -> str:
+        last = self._muttered[server].last.rstrip(".")
+        return f" It said last: {last}." if last else ""
 
     def _wait(self, work: Coroutine[Any, Any, T], timeout_s: float, stop: threading.Event | None) -> T:
         assert self._loop is not None
@@ -140,38 +163,63 @@ class McpServers:
 
     async def _start_all(self) -> dict[str, list[ToolSpec]]:
         self._closing = asyncio.Event()
-        ready: dict[str, asyncio.Future[list[ToolSpec]]] = {}
-        for name, server in self._servers.items():
-            ready[name] = asyncio.get_running_loop().create_future()
-            self._tasks.append(asyncio.create_task(self._live(name, server, ready[name])))
+        ready = {name: self._begin(name) for name in self._servers}
         found = {}
         await asyncio.wait(ready.values(), timeout=START_S)
         for name, future in ready.items():
             if not future.done():
                 self.problems.append(f"The MCP server {name} did not start within {START_S:g} s. See mcp.json.")
+                self._tasks[name].cancel()
             elif future.cancelled():
                 self.problems.append(f"The MCP server {name} ended while it started. See mcp.json.")
             elif (error := future.exception()) is not None:
-                self.problems.append(f"The MCP server {name} could not be used: {_reason(error)}. See mcp.json.")
+                last = self._said_last(name)
+                self.problems.append(f"The MCP server {name} could not be used: {_reason(error)}.{last} See mcp.json.")
             else:
                 found[name] = future.result()
         return found
 
-    async def _live(self, name: str, server: McpServer, ready: asyncio.Future[list[ToolSpec]]) -> None:
+    def _begin(self, name: str) -> asyncio.Future[list[ToolSpec]]:
+        """Start a server; what is returned holds its tools once it is there."""
+        ready: asyncio.Future[list[ToolSpec]] = asyncio.get_running_loop().create_future()
+        ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # It may be that nobody asks.
+        self._tasks[name] = asyncio.create_task(self._live(name, ready))
+        return ready
+
+    async def _again(self, name: str) -> Client:
+        """Start a server that has ended once more. Raises ToolError."""
+        if name not in self._clients:
+            ready = self._begin(name)
+            done, _ = await asyncio.wait([ready], timeout=START_S)
+            if not done:
+                self._tasks[name].cancel()
+            if name not in self._clients:
+                error = ready.exception() if done and not ready.cancelled() else None
+                why = f" ({_reason(error)})" if error is not None else ""
+                raise ToolError(f"The MCP server {name} had ended, and did not start again{why}. See mcp.json.")
+        return self._clients[name]
+
+    async def _live(self, name: str, ready: asyncio.Future[list[ToolSpec]]) -> None:
         """One server, from its start to its end. It is entered and left by the same task, as the package wants."""
         assert self._closing is not None
+        ended = asyncio.Event()
         try:
-            async with _connected(server, self._workspace) as client:
+            async with connected(self._servers[name], self._workspace, ended.set, self._muttered[name]) as client:
                 specs = await self._listed(name, client)
                 self._clients[name] = client
                 if not ready.done():
                     ready.set_result(specs)
-                await self._closing.wait()
+                waits = [asyncio.create_task(event.wait()) for event in (self._closing, ended)]
+                try:
+                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    self._clients.pop(name, None)  # Before it is ended, which may take a moment.
+                    for wait in waits:
+                        wait.cancel()
         except Exception as error:
             if not ready.done():
                 ready.set_exception(error)
         finally:
-            self._clients.pop(name, None)
             if not ready.done():
                 ready.cancel()
 
@@ -188,6 +236,8 @@ class McpServers:
                     )
                     continue
                 name = f"{server}__{tool.name}"
+                if self._places.get(name) == (server, tool.name) and server in self._started:
+                    continue  # It was started again.
                 if name in self._places:  # Else what was allowed or trusted of one would be done by another.
                     self.problems.append(f"The MCP server {server} has a second {name}, which is left out.")
                     continue
@@ -197,47 +247,23 @@ class McpServers:
             cursor = page.next_cursor
             if not cursor or len(found) > MOST_TOOLS:
                 break
+        self._started.add(server)
         return found
 
     async def _end_all(self) -> None:
         if self._closing is not None:
             self._closing.set()
-        _, late = await asyncio.wait(self._tasks, timeout=CLOSE_S - 1.0)
+        tasks = [task for task in self._tasks.values() if not task.done()]
+        for name, task in self._tasks.items():
+            if name not in self._clients:
+                task.cancel()  # It has not started yet, and may never.
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=CLOSE_S - 1.0)
         for task in late:
             task.cancel()
         if late:
             await asyncio.wait(late, timeout=0.5)
-
-
-def _connected(server: McpServer, workspace: Path) -> Any:
-    """A client for a server, to be entered: its process starts, or its address is called, then."""
-    from contextlib import asynccontextmanager
-
-    from mcp import Client, StdioServerParameters, stdio_client
-
-    @asynccontextmanager
-    async def local() -> Any:
-        parameters = StdioServerParameters(
-            command=server.command, args=server.args, env=filled_in(server.env), cwd=server.cwd or workspace
-        )
-        # What it says on its error output must not reach the screen.
-        with open(os.devnull, "w", encoding="utf-8") as nowhere:
-            async with Client(stdio_client(parameters, errlog=nowhere)) as client:
-                yield client
-
-    @asynccontextmanager
-    async def remote() -> Any:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        timeout = httpx2.Timeout(server.timeout_s, connect=min(START_S, server.timeout_s))
-        async with (
-            httpx2.AsyncClient(headers=filled_in(server.headers), timeout=timeout, trust_env=False) as web,
-            Client(streamable_http_client(server.url, http_client=web)) as client,
-        ):
-            yield client
-
-    return local() if server.command else remote()
 
 
 def _text(said: Any) -> str:

@@ -53,8 +53,11 @@ class McpServer(BaseModel):
         return self
 
 
-def read_servers(config: Path) -> dict[str, McpServer]:
+def read_servers(config: Path, problems: list[str] | None = None) -> dict[str, McpServer]:
     """The servers of a settings folder, by name; none if there is no file.
+
+    Args:
+        problems: takes a sentence for each server that cannot be; the others are returned. None: the first one raises.
 
     Raises:
         SettingsError: the file is no JSON, or a server in it cannot be; the message names both.
@@ -76,26 +79,41 @@ def read_servers(config: Path) -> dict[str, McpServer]:
         raise SettingsError(_("{file} has to look like {form}. Mend it.", file=file, form=FORM))
     servers = {}
     for name, about in listed.items():
-        if not _NAME.match(name):
-            raise SettingsError(
-                _("In {file}, {name!r} is no name: letters, digits, - and _, at most 32 of them.", file=file, name=name)
-            )
         try:
-            server = McpServer.model_validate(about)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, (name, *first["loc"])))
-            raise SettingsError(
-                _(
-                    "In {file}, {where}: {reason}. Mend it.",
-                    file=file,
-                    where=where,
-                    reason=first["msg"].removeprefix("Value error, "),
-                )
-            ) from error
+            server = _server(file, name, about)
+        except SettingsError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
+            continue
         if not server.disabled:
             servers[name] = server
     return servers
+
+
+def _server(file: Path, name: str, about: Any) -> McpServer:
+    """One entry. Raises SettingsError."""
+    if not _NAME.match(name):
+        raise SettingsError(
+            _(
+                "In {file}, {name!r} is no name: letters, digits, - and _, at most 32 of them.",
+                file=file,
+                name=name[:80],
+            )
+        )
+    try:
+        return McpServer.model_validate(about)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, (name, *first["loc"])))
+        raise SettingsError(
+            _(
+                "In {file}, {where}: {reason}. Mend it.",
+                file=file,
+                where=where,
+                reason=first["msg"].removeprefix("Value error, "),
+            )
+        ) from error
 
 
 def filled_in(values: dict[str, str], variables: Any = None) -> dict[str, str]:

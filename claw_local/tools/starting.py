@@ -51,14 +51,9 @@ def started(
 
 def _guarded(command: list[str] | str, shell: bool, options: dict[str, Any]) -> subprocess.Popen[bytes]:
     words = ["/bin/sh", "-c", str(command)] if shell else list(command)
-    # Python alone, with nothing of the folder's; the build without Python is started by the module's name.
-    frozen = getattr(sys, "frozen", False)
-    how = ["-I", "-m", f"{__package__}.{WARDEN.stem}"] if frozen else ["-I", "-S", str(WARDEN)]
     reads, writes = os.pipe()
     try:
-        process = subprocess.Popen(
-            [sys.executable, *how, str(writes), *words], pass_fds=(writes,), start_new_session=True, **options
-        )
+        process = subprocess.Popen(guarded(words, writes), pass_fds=(writes,), start_new_session=True, **options)
     except BaseException:
         os.close(reads)
         raise
@@ -70,6 +65,14 @@ def _guarded(command: list[str] | str, shell: bool, options: dict[str, Any]) -> 
         process.communicate()
         raise OSError(int(said), os.strerror(int(said)))
     return process
+
+
+def guarded(words: list[str], told: int) -> list[str]:
+    """The command that runs a command under the warden. `told`: the descriptor it tells by, see there. Linux only."""
+    # Python alone, with nothing of the folder's; the build without Python is started by the module's name.
+    frozen = getattr(sys, "frozen", False)
+    how = ["-I", "-m", f"{__package__}.{WARDEN.stem}"] if frozen else ["-I", "-S", str(WARDEN)]
+    return [sys.executable, *how, str(told), *words]
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

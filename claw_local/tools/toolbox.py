@@ -95,11 +95,14 @@ class Toolbox:
     def _servers(self) -> McpServers:
         with self._lock:
             if self._mcp is None:
+                problems: list[str] = []
                 try:
-                    self._mcp = McpServers(read_servers(self._config), self.workspace).open()
+                    servers = read_servers(self._config, problems)
                 except SettingsError as error:
-                    self._mcp = McpServers({}, self.workspace)
-                    self._mcp.problems.append(str(error))
+                    servers = {}
+                    problems.append(str(error))
+                self._mcp = McpServers(servers, self.workspace).open()
+                self._mcp.problems[:0] = problems
             return self._mcp
 
     def prepare(self, call: Call) -> Prepared:

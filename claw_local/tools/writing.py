@@ -53,7 +53,7 @@ class Writing:
         def perform(__: threading.Event | None) -> Result:
             if self._now(parts)[0] != before:
                 raise ToolError(f"{shown} has changed since its diff was shown, so nothing was written. Try again.")
-            with self.folder.at(parts[:-1], make=True) as place:
+            with self.folder.at(parts[:-1], of=parts[-1], make=True) as place:
                 place.replace(parts[-1], after, mode=mode)
             done = "added to" if call.name == "append" else "wrote"
             return Result(
@@ -65,7 +65,7 @@ class Writing:
     def _now(self, parts: list[str]) -> tuple[bytes | None, int | None]:
         """A file's content and mode; (None, None) if it is not there. Raises ToolError: something else is."""
         for depth in range(len(parts)):
-            with self.folder.at(parts[:depth]) as place:
+            with self.folder.at(parts[:depth], of=parts[depth]) as place:
                 if place.status(place.spelt(parts[depth])) is None:
                     return None, None
         data, status = read_file(self.folder, parts)
@@ -81,7 +81,7 @@ class Writing:
         data, mode = self._now(parts)
         if data is None or hashlib.sha256(data).hexdigest() != undo.after_sha256:
             raise ToolError(f"{undo.path} has been changed since, so it is left as it is. Undo it by hand.")
-        with self.folder.at(parts[:-1]) as place:
+        with self.folder.at(parts[:-1], of=parts[-1]) as place:
             if undo.before is None:
                 place.remove(parts[-1])
                 return f"{undo.path} is gone again: it was new."

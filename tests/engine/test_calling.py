@@ -61,6 +61,13 @@ def test_references_in_references_do_not_multiply_without_end() -> None:
     assert time.perf_counter() - began < 2
 
 
+def test_a_schema_may_refer_to_the_whole_of_itself() -> None:
+    node = tool("plant", "", {"type": "object", "properties": {"kind": {"type": "string"}, "child": {"$ref": "#"}}})
+    (call,) = json.loads(schema([node], IN_WORDS))["anyOf"]
+    child = call["properties"]["arguments"]["properties"]["child"]
+    assert child["properties"]["child"]["properties"]["kind"] == {"type": "string"}
+
+
 def test_a_reference_to_what_is_no_schema_lets_any_arguments_through() -> None:
     odd = tool("plant", "", {"$ref": "#/$defs/Name", "$defs": {"Name": "Tree"}})
     assert "plant" in grammar([odd], IN_WORDS, parallel=False)
@@ -123,6 +130,34 @@ def test_calls_are_told_from_words(form: Form, text: str, words: str, names: lis
     found, calls = read(form, text)
     assert (found, [name for name, _ in calls]) == (words, names)
     assert all(isinstance(json.loads(arguments), dict) for _, arguments in calls)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Let me see.\n<tool_call>\n", "Let me see."),
+        ('<tool_call>\n{"name": "a", "arguments": {"x": "', ""),
+        ("So <tool_c", "So"),
+        ("a <to", "a <to"),
+        ("Only words", "Only words"),
+    ],
+)
+def test_a_call_that_was_cut_off_is_no_words(text: str, words: str) -> None:
+    for size in (1, len(text)):
+        reader = CallReader(TAGGED)
+        said = "".join(reader.push(text[start : start + size]) for start in range(0, len(text), size))
+        assert (said + reader.finish(cut=True)).rstrip() == words and not reader.calls
+
+
+@pytest.mark.parametrize("form", [TAGGED, UNMARKED])
+def test_a_very_long_call_is_one_and_is_read_in_no_time(form: Form) -> None:
+    reader, began = CallReader(form), time.perf_counter()
+    text = json.dumps({"name": "write", "arguments": {"content": "f(x) {y} [z] > 1\n" * 100_000}})
+    text = f"{form.opens}{text}{form.closes}"
+    words = "".join(reader.push(text[start : start + 1000]) for start in range(0, len(text), 1000)) + reader.finish()
+    ((name, arguments),) = reader.calls
+    assert (name, words) == ("write", "") and len(json.loads(arguments)["content"]) == 1_700_000
+    assert time.perf_counter() - began < 5
 
 
 def test_what_never_ends_is_no_call() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 
 import pytest
 
-from claw_local.engine.base import AdapterSlot, Cancelled, Message, Sampling, ShapedSampling
+from claw_local.engine import _sampler
+from claw_local.engine.base import AdapterSlot, Cancelled, FormedSampling, Message, Sampling, ShapedSampling
 from claw_local.engine.grammar import ShapeError, grammar_of
 from claw_local.engine.llama_cpp import LlamaCppEngine
 from claw_local.errors import EngineError
@@ -80,5 +82,20 @@ def test_names_and_values_may_hold_whatever_text_may(engine: LlamaCppEngine) -> 
 
 
 def test_a_shape_that_allows_nothing_is_no_damaged_model(engine: LlamaCppEngine) -> None:
+    nothing = FormedSampling(max_tokens=5, grammar="root ::= [z-a]")
     with pytest.raises(ShapeError, match="allows no text"):
-        engine.generate_aside(engine.render(MESSAGES), shaped('{"type": "string", "pattern": "^[z-a]$"}'))
+        engine.generate_aside(engine.render(MESSAGES), nothing)
+
+
+def test_a_shape_that_keeps_others_waiting_is_given_up(engine: LlamaCppEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sampler, "SLOWEST_S", 0.0)
+    with pytest.raises(ShapeError, match="too many ways open"):
+        engine.generate_aside(engine.render(MESSAGES), shaped('{"type": "array"}'))
+    assert engine.generate_aside(engine.render(MESSAGES), Sampling(max_tokens=2, seed=1)).text
+
+
+def test_a_pattern_comes_as_json_that_fits_it(engine: LlamaCppEngine) -> None:
+    for pattern in ('^"hi"$', "^C:\\x$", r"^\d{3}[\"\\]$"):
+        shape = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}, "required": ["a"]}
+        made = engine.generate_aside(engine.render(MESSAGES), shaped(json.dumps(shape), temperature=1.5))
+        assert re.search(pattern, json.loads(made.text)["a"]), made.text

@@ -55,6 +55,7 @@ def test_options_say_how_to_draw_and_unknown_ones_change_nothing() -> None:
     ("options", "expected"),
     [
         ({"num_predict": -1}, Drawn(max_tokens=wire.MOST_TOKENS)),
+        ({"num_predict": 0}, Drawn(max_tokens=wire.MOST_TOKENS)),
         ({"seed": -1}, Drawn()),
         ({"repeat_penalty": 0}, Drawn(repeat_penalty=1.0)),
         ({"top_p": 0}, Drawn(top_p=1e-6)),

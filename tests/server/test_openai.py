@@ -106,7 +106,7 @@ def test_an_answer_follows_a_schema(client: openai.OpenAI) -> None:
         response_format={"type": "json_schema", "json_schema": {"name": "animal", "schema": schema}},
     )
     found = json.loads(answer.choices[0].message.content or "")
-    assert set(found) == {"name", "legs"} and isinstance(found["legs"], int)
+    assert set(found) == {"name", "legs"} and isinstance(found["legs"], int) and found["legs"] <= 8
 
 
 def test_json_mode_gives_an_object(client: openai.OpenAI) -> None:
@@ -120,6 +120,23 @@ def test_json_mode_gives_an_object(client: openai.OpenAI) -> None:
     assert text.startswith("{")
     if answer.choices[0].finish_reason == "stop":
         assert isinstance(json.loads(text), dict)
+
+
+def test_a_call_that_is_cut_off_is_no_answer(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "", "messages": ASKED, "tools": [WEATHER], "tool_choice": "required", "max_tokens": 4}
+    (choice,) = client.chat.completions.create(**asked).choices
+    assert choice.finish_reason == "length" and not choice.message.content and not choice.message.tool_calls
+    parts = list(client.chat.completions.create(**asked, stream=True))
+    assert "".join(part.choices[0].delta.content or "" for part in parts) == ""
+
+
+@pytest.mark.parametrize("pattern", ["(", r"(a)\1"])
+def test_a_pattern_that_cannot_be_kept_to_is_refused_in_plain_words(client: openai.OpenAI, pattern: str) -> None:
+    shape = {"type": "string", "pattern": pattern}
+    form: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": shape}}
+    with pytest.raises(openai.BadRequestError, match="No grammar can be made of the shape") as found:
+        client.chat.completions.create(model="", messages=ASKED, max_tokens=4, response_format=form)
+    assert "Error" not in str(found.value.body)
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claw_local.tools.base import Call
-from claw_local.tools.calls import MOST_CALLS, calls_in
+from claw_local.tools.calls import LONGEST_CALL, MOST_CALLS, calls_in
 
 NAMES = ("read", "write", "files__find")
 READ = Call("read", {"path": "a.txt"})
@@ -77,6 +77,14 @@ def test_an_answer_is_no_call(text: str) -> None:
 def test_what_is_meant_as_a_call_and_is_none_says_why(text: str, said: str) -> None:
     (call,) = calls_in(text, NAMES)[1]
     assert said in call.problem
+
+
+@pytest.mark.parametrize("form", ["<tool_call>%s</tool_call>", "[TOOL_CALLS] [%s]", "%s"])
+def test_a_call_that_is_too_long_says_so(form: str) -> None:
+    long = json.dumps({"name": "write", "arguments": {"path": "a", "content": "x" * LONGEST_CALL}})
+    said, (call,) = calls_in(form % long, NAMES)
+    assert said == "" and "400,000 characters" in call.problem
+    assert calls_in("x" * LONGEST_CALL + "y", NAMES)[1] == []
 
 
 @given(st.text(alphabet="<>/tool_call{}[]\"':, \nname\\argumentsread", max_size=80))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from claw_local.errors import SettingsError
@@ -90,7 +93,7 @@ def test_a_server_whose_task_is_cancelled_is_said_too(tmp_path: Path, monkeypatc
         raise asyncio.CancelledError
         yield
 
-    monkeypatch.setattr("claw_local.tools.mcp_servers._connected", cancelled)
+    monkeypatch.setattr("claw_local.tools.mcp_servers.connected", cancelled)
     made = box_with(tmp_path, {"small": LOCAL})
     try:
         assert made.problems == ["The MCP server small ended while it started. See mcp.json."]
@@ -135,9 +138,9 @@ def test_a_server_starts_in_the_workspace_without_the_secrets_of_the_environment
     try:
         said = call(made, "small__where").text
         assert said.startswith(str(tmp_path / "work")) and "CHOSEN" in said and "OPENAI_API_KEY" not in said
-        assert call(made, "small__die").score == -1
-        gone = call(made, "small__add", a=1, b=2)
-        assert gone.score == -1 and gone.text.startswith("error: ")
+        died = call(made, "small__die")
+        assert died.score == -1 and "It said last: gone to the moon" in died.text
+        assert call(made, "small__add", a=1, b=2).text == "3", "it was started again"
     finally:
         made.close()
 
@@ -145,6 +148,8 @@ def test_a_server_starts_in_the_workspace_without_the_secrets_of_the_environment
 def test_what_fails_there_is_a_failure_here_and_what_is_said_is_bounded(box: Toolbox) -> None:
     failed = call(box, "small__fail")
     assert failed.score == -1 and "fail" in failed.text
+    refused = call(box, "small__refuse")
+    assert refused.score == -1 and "the moon is late" in refused.text, "its own error, whatever its number"
     assert call(box, "small__add", a="one").score == -1
     assert len(call(box, "small__wish").text) < 6200
 
@@ -218,3 +223,88 @@ def test_a_broken_file_leaves_the_workspace_its_own_tools(tmp_path: Path) -> Non
     (tmp_path / "home" / "mcp.json").write_text("{")
     assert [spec.name for spec in made.specs] == ["list", "read", "search", "write", "append", "run"]
     assert "mcp.json" in made.problems[0]
+
+
+def test_one_server_that_cannot_be_leaves_the_others(tmp_path: Path) -> None:
+    write(tmp_path, {"a b": {"command": "x"}, "no": {}, "good": {"command": "y"}})
+    problems: list[str] = []
+    assert list(read_servers(tmp_path, problems)) == ["good"]
+    assert len(problems) == 2 and "'a b' is no name" in problems[0] and "either a command or a url" in problems[1]
+
+
+def test_a_server_that_writes_anything_but_messages_is_left_without_a_word_on_the_screen(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    noise = tmp_path / "noise.py"
+    noise.write_text("import time\nwhile True:\n    print('not json', flush=True)\n    time.sleep(0.001)\n")
+    made = box_with(tmp_path, {"noisy": {"command": sys.executable, "args": ["-S", str(noise)]}})
+    try:
+        (problem,) = made.problems
+        assert "noisy" in problem and "does not speak MCP" in problem and "mcp.json" in problem
+        assert [spec.name for spec in made.specs] == ["list", "read", "search", "write", "append", "run"]
+    finally:
+        made.close()
+    assert capfd.readouterr() == ("", "")
+    assert not _running(noise)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing can see to it")
+def test_a_server_that_hangs_at_its_start_does_not_outlive_the_program(tmp_path: Path) -> None:
+    hangs = tmp_path / "hangs.py"
+    hangs.write_text("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(1000)\n")
+    write(tmp_path / "home", {"hanging": {"command": sys.executable, "args": ["-S", str(hangs)]}})
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, pathlib\n"
+        "from claw_local.tools.mcp_servers import McpServers\n"
+        "from claw_local.tools.mcp_settings import read_servers\n"
+        "here = pathlib.Path(sys.argv[1])\n"
+        "McpServers(read_servers(here / 'home'), here).open()\n"
+    )
+    root = str(Path(__file__).parents[2])
+    leaving = subprocess.Popen([sys.executable, str(program), str(tmp_path)], env={**os.environ, "PYTHONPATH": root})
+    try:
+        _until(lambda: _running(hangs))
+    finally:
+        leaving.kill()
+        leaving.wait()
+    _until(lambda: not _running(hangs))
+
+
+def test_a_server_at_an_address_that_answers_nonsense_is_said(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Nonsense(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(b"{'not': json")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Nonsense)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    made = box_with(tmp_path, {"far": {"url": f"http://127.0.0.1:{web.server_port}/mcp", "timeout_s": 2}})
+    try:
+        (problem,) = made.problems
+        assert "far" in problem
+    finally:
+        made.close()
+        web.shutdown()
+        web.server_close()
+    assert capfd.readouterr() == ("", "")
+
+
+def _running(script: Path) -> bool:
+    """Whether a process of this script is there."""
+    words = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    return any(str(script) in line for line in words)
+
+
+def _until(true: Callable[[], bool], most_s: float = 20.0) -> None:
+    until = time.monotonic() + most_s
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.05)

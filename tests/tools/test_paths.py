@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import sys
 import threading
 import unicodedata
@@ -50,6 +51,31 @@ def test_a_path_that_leads_out_or_is_none_is_refused(tried: Tried, path: str) ->
 def test_a_whole_path_into_the_workspace_is_taken(tried: Tried, root: Path) -> None:
     assert tried("read", path=str(root / "sub" / "b.txt")).text == "deep"
     assert "not in the workspace" in tried("read", path=f"{root}2/b.txt").text
+
+
+@posix
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("nope", "There is no nope in the workspace."),
+        ("nope/at/all", "There is no nope"),
+        ("sub/nope", "There is no sub/nope in the workspace."),
+        ("sub", "sub is a folder."),
+        ("a.txt/b", "a.txt is no folder"),
+        ("sock", "sock is no file but a device"),
+        ("n" * 300, f"{'n' * 199}… is too long a name"),
+        ("n" * 2000, "nnn'… is too long"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_named(tried: Tried, root: Path, path: str, said: str) -> None:
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(root):
+        listening.bind("sock")
+        calls = [tried("read", path=path)]
+        if not said.startswith("There is no"):
+            calls += [tried("write", path=path, content="x"), tried("append", path=path, content="x")]
+    for result in calls:
+        assert said in result.text and "the workspace is" not in result.text and "no the" not in result.text
+        assert result.score == -1
 
 
 @posix
