@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import EngineError
 from . import pattern_grammar
@@ -260,5 +260,5 @@ def _times(least: Any, most: Any) -> str:
     return f"{{{least},{'' if most is None else most}}}"
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -162,7 +162,8 @@ def _content(found: Found, today: date) -> Content:
         (one_line(found.title) or _("New chat"), "bold"),
         (f"  {day_name(found.created_at, today)}", "$quiet"),
     )
-    text, marks = found.snippet, found.marks
+    text: str = found.snippet
+    marks: Sequence[tuple[int, int]] = found.marks
     if found.role == "assistant":
         text, marks = unmarked(text, marks)
     who = Content.styled(f"{_(_WHO[found.role])} " if found.role in _WHO else "", "$secondary")
