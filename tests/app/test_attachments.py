@@ -134,7 +134,7 @@ async def test_a_file_that_is_not_there_is_said_before_anything_is_sent(
                 app.main.composer.text = f"see @{path}"
                 await pilot.press("enter")
                 await until(pilot, lambda what=what: any(what in n.message for n in app._notifications))
-        assert scripted.engine.asked == ["see @nope.txt"]
+        assert not any("zero" in asked or str(notes) in asked for asked in scripted.engine.asked)
 
 
 async def test_one_backspace_takes_a_label_away_and_undo_brings_it_back(
