@@ -95,7 +95,7 @@ def test_a_shape_that_keeps_others_waiting_is_given_up(engine: LlamaCppEngine, m
 
 
 def test_a_pattern_comes_as_json_that_fits_it(engine: LlamaCppEngine) -> None:
-    for pattern in ('^"hi"$', "^C:\\x$", r"^\d{3}[\"\\]$"):
+    for pattern in ('^"hi"$', r"^C:\\x$", r"^\d{3}[\"\\]$"):
         shape = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}, "required": ["a"]}
         made = engine.generate_aside(engine.render(MESSAGES), shaped(json.dumps(shape), temperature=1.5))
         assert re.search(pattern, json.loads(made.text)["a"]), made.text
