@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
 from textual.app import App, SystemCommand
-from textual.command import CommandPalette
 from textual.geometry import Size
 from textual.markup import escape
 from textual.notifications import Notify, SeverityLevel
@@ -25,6 +24,7 @@ from claw_local.language import _
 
 from .background import Background
 from .launch import in_browser, when_ended
+from .palette import CommandPalette
 from .screens.by_itself import Watch
 from .screens.front import Front
 from .screens.restored import TOPIC

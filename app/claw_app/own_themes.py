@@ -35,12 +35,14 @@ def read_theme(file: Path, taken: Collection[str]) -> Theme:
         taken: names that it cannot have.
 
     Raises:
-        OSError, UnicodeDecodeError, ValueError, RecursionError: what is wrong with it.
+        OSError, ValueError: what is wrong with it.
     """
     try:
         content = tomllib.loads(read_text(file, most=LARGEST_BYTES))
     except RecursionError as error:
         raise ValueError(_("its lists go too deep")) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(_("it is no UTF-8 text; save it as UTF-8")) from error
     return own_theme(file.stem, content, taken)
 
 

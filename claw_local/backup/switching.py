@@ -144,6 +144,7 @@ class Switch:
             connection.execute("BEGIN")
             tables.change_paths(connection, lambda path: here(path) if path else "")
             tables.join_gone(connection, known)
+            tables.end_replies(connection)
             mark_anew(connection)
             # A run that was going on in the home the backup is of goes on there, not here.
             connection.execute(

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlite_utils import Database as SqliteDatabase
+
 from ..language import _
-from ..store import Store, opening
+from ..store import Store, opening, search
 from ..store.migrations import MIGRATIONS
 from ..store.served import note_removed_keys, removed_keys
 from .manifest import COUNTED, Wrong, is_allowed
@@ -68,6 +70,21 @@ def change_paths(connection: sqlite3.Connection, change: Callable[[str], str]) -
         kept = json.loads(value)
         changed_value = json.dumps({**kept, "path": change(kept["path"])})
         connection.execute("update flags set value = ? where name = ?", (changed_value, name))
+
+
+def end_replies(connection: sqlite3.Connection) -> None:
+    """Close the replies that were being written when the backup was made, with what was shown of them: whoever wrote
+    them goes on there, not here."""
+    waiting = "select id, chat_id, turn_type, created_at from messages where state = 'streaming'"
+    for message_id, chat_id, turn_type, created_at in connection.execute(waiting).fetchall():
+        pieces = connection.execute("select text from pieces where message_id = ? order by id", [message_id]).fetchall()
+        text = "".join(piece for (piece,) in pieces)
+        connection.execute(
+            "update messages set content = ?, state = 'interrupted', writer = '' where id = ?", [text, message_id]
+        )
+        connection.execute("delete from pieces where message_id = ?", [message_id])
+        if turn_type == "main":
+            search.add(SqliteDatabase(connection), chat_id, message_id, text, created_at)
 
 
 def paths_in(connection: sqlite3.Connection) -> list[str]:

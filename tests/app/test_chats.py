@@ -363,6 +363,23 @@ async def test_the_palette_takes_a_title_as_it_was_said(app: ClawApp, scripted: 
         assert any("what is [/b] in [bold]BBCode[/bold]" in str(option.prompt) for option in listed.options)
 
 
+async def test_a_palette_that_is_closed_while_it_looks_for_commands_ends_nothing(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        palette = app.screen
+        assert isinstance(palette, CommandPalette)
+        listed = palette.query_one(CommandList)
+        await pilot.press("escape")
+        await until(pilot, lambda: not palette.is_attached and not palette.query(CommandList))
+        # What its worker does with what it found in the same moment.
+        palette._refresh_command_list(listed, [], False)
+        palette._list_visible = not palette._list_visible
+        await pilot.pause()
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+
+
 async def test_every_command_has_its_action(app: ClawApp) -> None:
     async with app.run_test():
         for command in COMMANDS:

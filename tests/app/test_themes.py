@@ -79,12 +79,14 @@ def test_a_persons_theme_is_read_and_a_broken_one_said_in_a_sentence(paths: Path
     )
     (paths.themes / "cut.toml").write_text("primary = ", "utf-8")
     (paths.themes / "odd.toml").write_text('primary = "blurple"', "utf-8")
+    (paths.themes / "latin.toml").write_bytes(b'# \xff\nprimary = "#58a6ff"')
     look = Look(paths)
     assert look.themes["sea"].primary == "#58a6ff"
     assert set(look.themes) == {*(theme.name for theme in OURS), "sea"}
-    assert len(look.problems) == 2
+    assert len(look.problems) == 3
     assert "cut.toml was left out" in look.problems[0]
-    assert "primary is not a colour: 'blurple'; write it like #e8835f" in look.problems[1]
+    assert "it is no UTF-8 text" in look.problems[1]
+    assert "primary is not a colour: 'blurple'; write it like #e8835f" in look.problems[2]
 
 
 @pytest.mark.parametrize(

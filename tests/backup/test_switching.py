@@ -110,6 +110,21 @@ def test_a_run_of_the_home_the_backup_is_of_does_not_go_on_here(
     there.close()
 
 
+def test_a_reply_that_was_being_written_stays_as_far_as_it_was_shown(home: Paths, tmp_path: Path) -> None:
+    store = fill(home, "old")
+    _, reply = store.messages.begin_turn(1, "Tell me a story.", parent_id=None)
+    store.messages.append_piece(reply, "Once upon ")
+    store.messages.append_piece(reply, "a lighthouse")
+    made = write_backup(store, home, tmp_path / "under-way.claw")
+    store.messages.append_piece(reply, " there was light.")
+    restore(home, made.path)
+    kept = store.messages.get(reply)  # This process lives, and wrote it; it does not write it any more.
+    assert (kept.state, kept.content) == ("interrupted", "Once upon a lighthouse")
+    assert [hit.message_id for hit in store.search.find("lighthouse", limit=5)] == [reply]
+    assert store.messages.recover() == 0
+    store.close()
+
+
 def test_threads_may_go_on_reading_while_it_restores(backed: tuple[Store, Backup], home: Paths) -> None:
     store, made = backed
     stop, errors = threading.Event(), []

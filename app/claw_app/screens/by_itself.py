@@ -106,9 +106,14 @@ class ByItself(Screen[None]):
         """Let nothing be learned by itself; a run that was started here is left, and keeps what it has reached."""
         home = await self.claw.home()
         held = await self.claw.quick(home.learn.hold)
-        self.pause_run()  # Once it has left, it is said how to go on with it.
+        paused = self.pause_run()  # Once it has left, it is said how to go on with it.
+        run = None if paused else await self.claw.quick(home.store.runs.running)
         if held is not None:
-            self.claw.say(_("Nothing is learned by itself until /learn resume."))
+            said = _("Nothing is learned by itself until /learn resume.")
+            # A run that began by itself leaves, wherever it is; one that somebody began elsewhere is theirs to leave.
+            theirs = run is not None and run.started_by == "person"
+            goes_on = _("Run {id} was begun by you and goes on.", id=run.id) if run is not None and theirs else ""
+            self.claw.say(f"{said} {goes_on}".strip())
         await self.refresh_status()
 
     async def action_release_learning(self) -> None:
