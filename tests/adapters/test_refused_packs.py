@@ -424,6 +424,7 @@ def test_what_is_no_adapter_is_refused(
             os.mkfifo(source / "adapter_model.safetensors")
         elif kind == "a config without end":
             (source / "adapter_config.json").write_bytes(b" " * (2 << 20))
+            (source / "adapter_model.safetensors").write_bytes(bytes(16))
     refused(assistant, source, words)
     assert not Path("boom-was-here").exists()
 

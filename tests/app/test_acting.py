@@ -7,6 +7,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from claw_app.app import ClawApp
+from claw_app.burst import BURST_S
 from claw_app.screens.export import Export
 from claw_app.widgets.bubbles import Bubble, Question
 from claw_app.widgets.undo_line import UndoLine
@@ -28,6 +29,7 @@ async def test_after_a_copy_the_cursor_of_the_list_is_on_the_copy(app: ClawApp, 
         await until(pilot, lambda: app.main.chat_id is not None and len(scripted.chats()) == 4)
         await until(pilot, lambda: app.main.chats.under_cursor() == app.main.chat_id)
         copy = app.main.chat_id
+        await pilot.pause(1.1 * BURST_S)  # Quicker, they would be writing.
         await pilot.press("d")
         await until(pilot, lambda: len(scripted.chats()) == 3)
         assert copy not in [chat.id for chat in scripted.chats()]
@@ -142,10 +144,11 @@ async def test_ctrl_z_undoes_archiving_too_and_says_when_there_is_nothing_left(
         await until(pilot, app.main.chats.titles)
         await pilot.press("ctrl+o", "d")
         await until(pilot, lambda: len(app.main.chats.titles()) == 2)
+        await pilot.pause(1.1 * BURST_S)  # Quicker, they would be writing.
         await pilot.press("a")
         await until(pilot, lambda: [chat.title for chat in scripted.chats(archived=True)] == ["bread"])
         line = app.main.query_one(UndoLine)
-        await until(pilot, lambda: not line.display)
+        await until(pilot, lambda: "Archived “bread”" in str(line.render()) and line.display)
         await pilot.press("ctrl+z")
         await until(pilot, lambda: [chat.title for chat in scripted.chats()] == ["bread", "eggs"])
         await until(pilot, lambda: "Deleted “milk”" in str(line.render()) and line.display)

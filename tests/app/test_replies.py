@@ -7,6 +7,7 @@ from typing import Any
 from textual.selection import SELECT_ALL
 
 from claw_app.app import ClawApp
+from claw_app.burst import BURST_S
 from claw_app.screens.ask import AskLine
 from claw_app.screens.why import WhyScreen
 from claw_app.widgets.bubbles import Bubble, Question
@@ -319,6 +320,7 @@ async def test_keys_on_a_question_mean_the_reply_to_it_which_the_dialog_names(
         app.main.query(Question).first().focus()
         await pilot.press("plus")
         await until(pilot, lambda: first.score == 1)
+        await pilot.pause(1.1 * BURST_S)  # Quicker, they would be writing.
         await pilot.press("minus")
         await until(pilot, lambda: "Marked as bad" in said(app) and "Marked as good" not in said(app))
 

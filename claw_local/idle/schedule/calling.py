@@ -44,7 +44,7 @@ def call(*command: str) -> str:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise LearnError(
             _(
-                "{command} failed: {reason}",
+                "The command {command} failed: {reason}",
                 command=" ".join(command[:3]),
                 reason=lines[0].strip() if lines else done.returncode,
             )
