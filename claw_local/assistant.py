@@ -178,8 +178,7 @@ class Assistant(Comparing, Reasons, Titles):
                 )
                 signal = self.store.signals.add(message_id, "edit", -1, hint=text)
             if text:
-                scope: Literal["everywhere", "turn"] = "everywhere" if self._holds_everywhere(text) else "turn"
-                kept = self.store.hints.add(text, message_id=message_id, chat_id=message.chat_id, scope=scope)
+                kept = self.store.hints.add(text, message_id=message_id, chat_id=message.chat_id, scope=_scope(text))
                 fast.remember(self.store, kept)
         assert signal is not None
         return signal
@@ -188,12 +187,6 @@ class Assistant(Comparing, Reasons, Titles):
         """What the person said a reply was worth; without that, one with a hint was not what they wanted: -1."""
         given = [one.score for one in self.store.signals.of([message_id])[message_id] if one.source == "thumb"]
         return given[-1] if given else -1
-
-    @staticmethod
-    def _holds_everywhere(text: str) -> bool:
-        from .judge.hints import is_about_content
-
-        return not is_about_content(text)
 
     def on_judged(self, listener: Callable[[Signal], None]) -> None:
         """Call `listener` from the judge's thread for each reply that has been judged."""
@@ -285,9 +278,27 @@ class Hints:
                 fast.remember(self._store, hint)
         return self._store.hints.get(hint_id)
 
+    def change(self, hint_id: int, text: str) -> Hint:
+        """Say a hint that was given to a reply in other words, which also decide anew where it holds.
+
+        Raises:
+            NotFoundError: no such hint. UsageError: there is no text, or too much.
+        """
+        with self._store.database.write():
+            if self._store.hints.get(hint_id).scope != "chat":
+                self._store.hints.set_scope(hint_id, _scope(text))
+            return self.edit(hint_id, text)
+
     def remove(self, hint_id: int) -> Hint:
         """Delete a hint for good, and with it the lesson it would be. Raises NotFoundError."""
         return self._store.hints.remove(hint_id)
+
+
+def _scope(text: str) -> Literal["everywhere", "turn"]:
+    """Where a hint that was given outright holds."""
+    from .judge.hints import is_about_content
+
+    return "turn" if is_about_content(text) else "everywhere"
 
 
 def _wish(text: str) -> str:

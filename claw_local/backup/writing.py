@@ -16,7 +16,7 @@ from ..errors import BackupError, UsageError
 from ..language import _
 from ..leftovers import aside
 from ..paths import Paths
-from ..store import Store, opening
+from ..store import Store, failing, opening
 from ..store.database import now
 from ..targets import check_target
 from . import tables
@@ -72,8 +72,8 @@ def write_backup(
     check_target(target, paths)
     if target.exists() and not force:
         raise UsageError(_("{target} exists. Choose another file, or add --force to write over it.", target=target))
+    whole = Path(os.path.realpath(target))  # A link stays, and the file it leads to is replaced.
     try:
-        whole = Path(os.path.realpath(target))  # A link stays, and the file it leads to is replaced.
         with aside(whole) as folder:
             folder.mkdir(mode=0o700)
             for attempt in range(TRIES):
@@ -88,15 +88,31 @@ def write_backup(
             size = made.stat().st_size
             os.replace(made, whole)
     except OSError as error:
-        raise BackupError(
-            _(
-                "The backup cannot be written to {target} ({error}). Free some space, or choose another file.",
-                target=target,
-                error=error.strerror or error,
-            )
-        ) from error
+        raise BackupError(_refused(target, whole.parent, error)) from error
     report(_("done"), 1.0)
     return Backup(target, size, manifest, tuple(left_out))
+
+
+def _refused(target: Path, folder: Path, error: OSError) -> str:
+    """Why a backup could not be written, and what helps."""
+    why = error.strerror or error
+    if not folder.is_dir():
+        return _(
+            "The backup cannot be written to {target}: there is no folder {folder}. Make it, or name another file.",
+            target=target,
+            folder=folder,
+        )
+    if failing.is_the_disk(error):
+        return _(
+            "The backup cannot be written to {target} ({error}). Free some space, or choose another file.",
+            target=target,
+            error=why,
+        )
+    return _(
+        "The backup cannot be written to {target} ({error}). Make its folder writable, or choose another file.",
+        target=target,
+        error=why,
+    )
 
 
 def _written(store: Store, paths: Paths, folder: Path, report: Report, *, patient: bool) -> tuple[Manifest, list[str]]:

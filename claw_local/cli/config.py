@@ -67,6 +67,10 @@ def get(key: str = KEY, json_output: bool = JSON_OPTION) -> None:
         print_json(setting)
         return
     value = setting.value
+    if key == "app.theme" and not value:
+        from claw_app.themes import DARK
+
+        value = DARK.name  # What is in use then.
     typer.echo(harmless(value if isinstance(value, str) else settings_file.shown(value)))
 
 

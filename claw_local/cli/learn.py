@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..errors import UsageError
 from ..idle import extra
 from ..language import _, ngettext
 from . import complete, idle, runs_shown
@@ -162,13 +163,19 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
 
 @app.command("likes")
 def likes(
-    deny: str = typer.Option("", "--not", metavar="WORDS", help="This is not so: the words as they stand in the list."),
-    allow: str = typer.Option("", "--again", metavar="WORDS", help="Take such a --not back."),
+    deny: str | None = typer.Option(
+        None, "--not", metavar="WORDS", help="This is not so: the words as they stand in the list."
+    ),
+    allow: str | None = typer.Option(None, "--again", metavar="WORDS", help="Take such a --not back."),
     json_output: bool = JSON_OPTION,
 ) -> None:
     """What you like, as far as it can be checked in a text: from your hints, and from replies you liked or not."""
     from ..assistant import Assistant
 
+    if any(words is not None and not words.strip() for words in (deny, allow)):
+        raise UsageError(
+            _("--not and --again take words as they stand in the list: claw-local learn likes shows them.")
+        )
     with Assistant.open() as assistant:
         if deny:
             assistant.learn.deny(deny)

@@ -28,6 +28,9 @@ HASHES_FILE = "model-hashes.json"
 LEARNABLE = frozenset({"gemma3", "llama", "qwen2", "qwen3"})
 """Architectures that the trainer can train; any that llama.cpp knows can chat."""
 _REMEDY = N_("Name another file with --model, or in the settings as model.path.")
+_REMEDY_NAME = N_(
+    "Name another file with --model, or in the settings as model.path; `claw-local models list` shows those there are."
+)
 _REMEDY_ADAPTER = N_(
     "`claw-local adapters use base` goes back to the base model; `claw-local adapters list` shows the others."
 )
@@ -51,7 +54,7 @@ def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str
             return path.absolute()
         except (RuntimeError, OSError) as error:
             raise ModelError(
-                _("There is no model file {chosen} ({error}).", chosen=chosen, error=error) + " " + _(_REMEDY)
+                _("There is no model file {chosen} ({error}).", chosen=chosen, error=error) + " " + _(_REMEDY_NAME)
             ) from error
     embedded = embedded_model()
     if embedded is None:
@@ -99,7 +102,7 @@ def check_model(path: Path, *, context: int = 4096, memory: int | None = None, o
     if path.is_dir():
         raise ModelError(_("{path} is a folder, and a model is one GGUF file.", path=path) + " " + _(_REMEDY))
     if not path.exists():
-        raise ModelError(_("There is no model file {path}.", path=path) + " " + _(_REMEDY))
+        raise ModelError(_("There is no model file {path}.", path=path) + " " + _(_REMEDY_NAME))
     if not path.is_file():
         raise ModelError(
             _("{path} is not a file that can be read again and again, and a model is one GGUF file.", path=path)

@@ -44,6 +44,9 @@ _COMPLAINT_OF_FORM = re.compile(
     r"you (?:used|keep|always|write|talk|sound))\b|太|すぎ",
     re.I,
 )
+_NO_FORM = re.compile(r"(?:no|not|nicht|non)\s+\w", re.I)
+"""A wish in short that begins with its "no": no pause follows it, as one does in "No, Canberra"."""
+_SHORT = 4
 _PAUSES = (",", ".", "，", "。", "、")
 _BOUND = re.compile(
     r"\b(?:at (?:least|most)|max(?:imum)?|min(?:imum)?|mindestens|wenigstens|höchstens|al menos|como (?:máximo|mínimo)|"
@@ -122,8 +125,22 @@ def scope_of(hint: str) -> Scope:
 
 
 def is_about_content(hint: str) -> bool:
-    """Whether a hint that was given outright speaks of one answer's content ("it's Canberra") rather than of manner."""
-    return bool(pattern("content").search(hint) or pattern("correction").search(hint))
+    """Whether a hint that was given outright speaks of one answer's content ("it's Canberra") rather than of manner.
+
+    A wish about form is one of manner, though it begins as a correction does: "no lists".
+    """
+    if pattern("content").search(hint):
+        return True
+    return pattern("correction").search(hint) is not None and not _refuses_form(_OPENER.sub("", hint.strip()))
+
+
+def _refuses_form(hint: str) -> bool:
+    """Whether it is a wish in short to be spared some form: "no lists", "not so long"; but not "no French"."""
+    if _NO_FORM.match(hint) is None or not names_form(hint):
+        return False
+    words = hint.split()
+    short = len(words) <= _SHORT and not any(word[0].isupper() for word in words[1:])
+    return short or (scope_of(hint) == "everywhere" and bool(infer_checks([hint])))
 
 
 def clear_wish(message: str) -> str:

@@ -181,6 +181,13 @@ class Hints:
         """Change its words, also where they are the lesson of a reply. Raises NotFoundError."""
         return self._rewrite(self.get(hint_id), text)
 
+    def set_scope(self, hint_id: int, scope: HintScope) -> Hint:
+        """Change where it holds. Raises NotFoundError."""
+        self.get(hint_id)
+        with self._database.write() as db:
+            db.table("hints").update(hint_id, {"scope": scope})
+        return self.get(hint_id)
+
     def remove(self, hint_id: int) -> Hint:
         """Delete it; the reply it corrected keeps its score, without a lesson. Raises NotFoundError."""
         hint = self.get(hint_id)

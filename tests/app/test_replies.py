@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from textual.selection import SELECT_ALL
+from textual.widgets import Input
 
 from claw_app.app import ClawApp
 from claw_app.burst import BURST_S
@@ -415,3 +416,51 @@ async def test_ctrl_home_and_ctrl_end_go_to_the_ends_of_a_correction(app: ClawAp
         assert editor.cursor_location == (1, 3)
         await pilot.press("ctrl+home")
         assert editor.cursor_location == (0, 0)
+
+
+async def test_a_second_hint_on_a_reply_changes_the_first(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        bubble.focus()
+        await pilot.press("h")
+        await until(pilot, lambda: isinstance(app.screen, AskLine) and app.screen.query(Input))
+        await pilot.press(*"no lists", "enter")
+        await until(pilot, lambda: bubble.hint == "no lists" and app.screen is app.main)
+        await until(pilot, lambda: "holds in every chat" in said(app))
+        (first,) = scripted.hints.list()
+        await pilot.press("h")
+        await until(pilot, lambda: isinstance(app.screen, AskLine) and app.screen.query(Input))
+        await until(pilot, lambda: app.screen.query_one(Input).selected_text == "no lists")
+        assert "changes the hint" in str(app.screen.query_one(".dialog-keys").render())
+        await pilot.press(*"shorter", "enter")
+        await until(pilot, lambda: bubble.hint == "shorter")
+        assert [(one.id, one.text) for one in scripted.store.hints.every()] == [(first.id, "shorter")]
+
+
+async def test_a_click_on_an_arrow_walks_to_another_version(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        first = await say(pilot, app, "hello", until)
+        scripted.engine.script = ["Another ", "one."]
+        first.focus()
+        await pilot.press("r")
+        await until(pilot, lambda: "2/2" in foot(app.main.transcript.replies()[0]) and not app.main.sending)
+        app.main.composer.focus()
+        await pilot.pause()
+        line = app.main.transcript.replies()[0].query_one(".foot")
+        await pilot.click(line, offset=(line.styles.padding.left, 0))
+        await until(pilot, lambda: shown(app) == ["hello", "Hello **there**."])
+        await until(pilot, lambda: "1/2" in foot(app.main.transcript.replies()[0]))
+        await pilot.pause()
+        line = app.main.transcript.replies()[0].query_one(".foot")
+        await pilot.click(line, offset=(line.styles.padding.left + len("◂ 1/2 "), 0))
+        await until(pilot, lambda: shown(app) == ["hello", "Another one."])
+
+
+async def test_a_mark_on_ones_own_text_says_why_it_never_teaches(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        scripted.feedback(bubble.message_id, edit="My own words.")
+        await app.main.renew()
+        await until(pilot, lambda: shown(app) == ["hello", "My own words."])
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "This reply never teaches: it is your own text." in said(app))

@@ -28,6 +28,15 @@ def editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str) -> None:
     monkeypatch.setenv("VISUAL", f'"{sys.executable}" "{script}"')
 
 
+def test_an_empty_theme_is_told_as_the_one_in_use(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "get", "app.theme"]) == 0
+    assert capsys.readouterr().out == "claw-dark\n"
+    assert run(["config", "set", "app.theme", "claw-light"]) == 0
+    capsys.readouterr()
+    assert run(["config", "get", "app.theme"]) == 0
+    assert capsys.readouterr().out == "claw-light\n"
+
+
 def test_a_setting_is_read_written_and_reset(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config", "set", "sampling.temperature", "0.3"]) == 0
     assert "0.3" in capsys.readouterr().out

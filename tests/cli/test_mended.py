@@ -142,6 +142,38 @@ def test_a_hint_given_outright_holds_everywhere_and_has_a_bound(home: Paths) -> 
             assistant.hints.add("x" * 5000)
 
 
+def test_a_hint_that_is_changed_stays_the_only_one_and_says_anew_where_it_holds(home: Paths) -> None:
+    with Assistant.open() as assistant:
+        chat = assistant.new_chat()
+        reply = answered(assistant.store, chat.id, "one")
+        assistant.feedback(reply, hint="no lists")
+        (hint,) = assistant.hints.list()
+        assistant.hints.change(hint.id, "shorter")
+        assert [(one.id, one.text) for one in assistant.hints.list()] == [(hint.id, "shorter")]
+        assert [signal.hint for signal in assistant.signals([reply])[reply]] == ["shorter"]
+        assistant.hints.change(hint.id, "it is Canberra, not Sydney")
+        assert not assistant.hints.list(), "it speaks of this reply only"
+        assistant.hints.change(hint.id, "no lists")
+        assert [one.text for one in assistant.hints.list()] == ["no lists"]
+        with pytest.raises(UsageError, match="at most"):
+            assistant.hints.change(hint.id, "x" * 5000)
+        assert [one.text for one in assistant.hints.list()] == ["no lists"]
+
+
+def test_what_is_put_wrongly_is_told_with_what_helps(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    from claw_local.cli.main import run as run_here
+
+    for option in ("--not", "--again"):
+        assert run_here(["learn", "likes", option, ""]) == 2
+        assert "as they stand in the list" in " ".join(capsys.readouterr().err.split())
+    assert run_here(["ask", "--model", "nope", "hi"]) == 1
+    assert "claw-local models list" in " ".join(capsys.readouterr().err.split())
+    missing = home.data / "not-there"
+    assert run_here(["backup", str(missing / "b")]) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert "there is no folder" in told and "Make it" in told and "space" not in told
+
+
 def test_a_run_whose_process_was_killed_is_not_shown_as_running(home: Paths) -> None:
     with Assistant.open() as assistant:
         run = assistant.store.runs.begin()

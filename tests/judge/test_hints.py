@@ -104,7 +104,29 @@ def test_a_sentence_that_goes_on_with_a_wish_belongs_to_the_hint() -> None:
 
 @pytest.mark.parametrize(
     ("hint", "content"),
-    [("No, I meant Canberra.", True), ("Answer in plain sentences.", False), ("Shorter, please.", False)],
+    [
+        ("No, I meant Canberra.", True),
+        ("it is Canberra, not Sydney", True),
+        ("Es ist Canberra, nicht Sydney", True),
+        ("No, it's in French Guiana", True),
+        ("not French but Dutch", True),
+        ("no es Madrid", True),
+        ("Answer in plain sentences.", False),
+        ("Shorter, please.", False),
+        ("no lists", False),
+        ("No emojis", False),
+        ("no, no lists", False),
+        ("not so long", False),
+        ("plain text", False),
+        ("in French", False),
+        ("at most two sentences", False),
+        ("nicht so lang", False),
+        ("keine Listen", False),
+        ("no uses listas", False),
+        ("non pas de listes", False),
+        ("リストなし", False),
+        ("不要列表", False),
+    ],
 )
 def test_a_hint_about_one_answers_content_is_told_from_one_about_manner(hint: str, content: bool) -> None:
     assert is_about_content(hint) is content

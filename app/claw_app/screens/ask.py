@@ -78,19 +78,22 @@ class Choose(ModalScreen[str]):
 
 
 class AskLine(ModalScreen[str | None]):
-    """Asks for one line. Enter gives it, Esc gives None."""
+    """Asks for one line. Enter gives it, Esc gives None. `select`: typing replaces what stands there."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel", show=False)]
 
-    def __init__(self, question: str, value: str = "", placeholder: str = "", keys: str = "") -> None:
+    def __init__(
+        self, question: str, value: str = "", placeholder: str = "", keys: str = "", *, select: bool = False
+    ) -> None:
         super().__init__()
         self._question, self._value, self._placeholder = question, value, placeholder
+        self._select = select
         self._keys = keys or _("Enter saves · Esc cancels")
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(Content(self._question))
-            yield Input(self._value, placeholder=self._placeholder, select_on_focus=False)
+            yield Input(self._value, placeholder=self._placeholder, select_on_focus=self._select)
             yield Static(self._keys, classes="dialog-keys")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

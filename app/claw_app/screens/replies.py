@@ -15,6 +15,8 @@ from ..words import BUSY
 from .ask import AskLine
 
 if TYPE_CHECKING:
+    from claw_local.store import Hint
+
     from ..app import ClawApp
     from ..widgets.transcript import Transcript
 
@@ -47,10 +49,15 @@ class ReplyActions(Screen[None]):
         assistant = await self.claw.assistant()
         if await self.claw.quick(assistant.feedback, bubble.message_id, verdict, **said) is None:
             return False
+        await self._mark_anew(bubble)
+        return True
+
+    async def _mark_anew(self, bubble: Bubble) -> None:
+        """Show what is known of the reply now."""
+        assistant = await self.claw.assistant()
         signals = await self.claw.quick(assistant.signals, [bubble.message_id])
         bubble.mark((signals or {}).get(bubble.message_id, ()))
         await self.refresh_status()
-        return True
 
     async def action_good(self) -> None:
         """Mark the reply as good."""
@@ -74,7 +81,12 @@ class ReplyActions(Screen[None]):
             return ""
         home = await self.claw.home()
         teaching = await self.claw.quick(home.store.messages.teaching_of, bubble.message_id)
-        return " " + _("This reply never teaches.") if teaching == "never" else ""
+        if teaching != "never":
+            return ""
+        assistant = await self.claw.assistant()
+        why = await self.claw.quick(assistant.why, bubble.message_id)
+        own = why is not None and why.by == "person"
+        return " " + (_("This reply never teaches: it is your own text.") if own else _("This reply never teaches."))
 
     def action_hint(self) -> None:
         """Say what the reply should have been like."""
@@ -83,24 +95,34 @@ class ReplyActions(Screen[None]):
             self.run_worker(self._hint(bubble))
 
     async def _hint(self, bubble: Bubble) -> None:
+        assistant = await self.claw.assistant()
+        given = await self.claw.quick(assistant.store.hints.of_message, bubble.message_id) if bubble.hint else None
+        old = next((one for one in given or () if one_line(one.text) == bubble.hint and one.state != "dropped"), None)
+        keys = _("Enter keeps it, for every chat · Esc cancels")
         hint = await self.app.push_screen_wait(
             AskLine(
                 _("What should this reply have been like?") + f"\n“{_beginning(bubble.raw)}”",
-                bubble.hint,
+                bubble.hint if old is not None else "",
                 _("for example: at most two sentences, no lists"),
-                _("Enter keeps it, for every chat · Esc cancels"),
+                _("Enter changes the hint you gave · Esc cancels") if old is not None else keys,
+                select=True,
             )
         )
         if hint is not None:
-            await self.keep_hint(bubble, hint)
+            await self.keep_hint(bubble, hint, instead_of=old)
 
-    async def keep_hint(self, bubble: Bubble, hint: str) -> None:
+    async def keep_hint(self, bubble: Bubble, hint: str, *, instead_of: Hint | None = None) -> None:
         """Keep what a reply should have been like, and say where it holds."""
-        if not await self._give(bubble, None, hint=hint):
-            return
         assistant = await self.claw.assistant()
-        active = await self.claw.quick(assistant.hints.list)
-        everywhere = any(one.message_id == bubble.message_id and one.scope != "turn" for one in active or ())
+        if instead_of is None:
+            if not await self._give(bubble, None, hint=hint):
+                return
+        elif await self.claw.quick(assistant.hints.change, instead_of.id, hint) is None:
+            return
+        else:
+            await self._mark_anew(bubble)
+        given = await self.claw.quick(assistant.store.hints.of_message, bubble.message_id)
+        everywhere = any(one.scope != "turn" for one in given or () if one_line(one.text) == one_line(hint))
         self.claw.say(_(_EVERYWHERE if everywhere else _HERE), timeout=8)
 
     def action_copy(self) -> None:
