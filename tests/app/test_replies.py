@@ -437,25 +437,6 @@ async def test_a_second_hint_on_a_reply_changes_the_first(app: ClawApp, scripted
         assert [(one.id, one.text) for one in scripted.store.hints.every()] == [(first.id, "shorter")]
 
 
-async def test_a_click_on_an_arrow_walks_to_another_version(app: ClawApp, scripted: Any, until: Until) -> None:
-    async with app.run_test(size=(100, 30)) as pilot:
-        first = await say(pilot, app, "hello", until)
-        scripted.engine.script = ["Another ", "one."]
-        first.focus()
-        await pilot.press("r")
-        await until(pilot, lambda: "2/2" in foot(app.main.transcript.replies()[0]) and not app.main.sending)
-        app.main.composer.focus()
-        await pilot.pause()
-        line = app.main.transcript.replies()[0].query_one(".foot")
-        await pilot.click(line, offset=(line.styles.padding.left, 0))
-        await until(pilot, lambda: shown(app) == ["hello", "Hello **there**."])
-        await until(pilot, lambda: "1/2" in foot(app.main.transcript.replies()[0]))
-        await pilot.pause()
-        line = app.main.transcript.replies()[0].query_one(".foot")
-        await pilot.click(line, offset=(line.styles.padding.left + len("◂ 1/2 "), 0))
-        await until(pilot, lambda: shown(app) == ["hello", "Another one."])
-
-
 async def test_a_mark_on_ones_own_text_says_why_it_never_teaches(app: ClawApp, scripted: Any, until: Until) -> None:
     async with app.run_test() as pilot:
         bubble = await say(pilot, app, "hello", until)

@@ -54,15 +54,6 @@ def clickable(keys: str) -> Content:
     return Content("  ").join(parts)
 
 
-def walkable(mark: str) -> Content:
-    """`◂ 2/3 ▸`: a click on an arrow walks to the version before or after."""
-    arrows = (
-        Content.styled(arrow, "$accent").stylize(Style.from_meta({"@click": f"screen.walk({by})"}))
-        for arrow, by in (("◂ ", -1), (" ▸", 1))
-    )
-    return Content.styled(mark, "$accent").join(arrows)
-
-
 def version_mark(message_id: int, versions: Sequence[int]) -> str:
     """2/3 for the second of three versions; nothing for the only one."""
     return f"{versions.index(message_id) + 1}/{len(versions)}" if len(versions) > 1 and message_id in versions else ""
@@ -104,7 +95,7 @@ class Question(Static, can_focus=True):
     def _page(self, focused: bool = False) -> Content:
         text = Content(excerpt(folded(self.raw)))
         mark = version_mark(self.message_id, self.versions)
-        parts = [walkable(mark)] if mark else []
+        parts = [Content.styled(f"◂ {mark} ▸", "$accent")] if mark else []
         if focused and self.message_id:
             walk = "  " + _("←→ versions") if mark else ""
             parts.append(clickable(_("e say it otherwise  y copy") + walk))
@@ -284,7 +275,7 @@ class Bubble(Vertical, can_focus=True):
             parts.append(Content.styled(_FRAMES[self._frame % len(_FRAMES)], "$primary"))
             parts.append(Content.styled(self._waiting_for, "$quiet"))
         if version := version_mark(self.message_id, self.versions):
-            parts.append(walkable(version))
+            parts.append(Content.styled(f"◂ {version} ▸", "$accent"))
         if self.score is not None:
             mark, style, word = _MARKS[max(-1, min(1, self.score))]
             parts.append(Content.styled(mark, f"bold {style}"))
