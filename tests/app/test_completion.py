@@ -14,7 +14,7 @@ from claw_app.app import ClawApp
 from claw_app.commands import COMMANDS, WORDS, slash_commands
 from claw_app.screens.slash_words import TITLES_KNOWN_S
 from claw_app.widgets.completion_files import MOST, find, token_before, tokens_in
-from tests.app.driving import said, say
+from tests.app.driving import said
 
 Until = Callable[..., Any]
 
@@ -183,24 +183,6 @@ async def test_unknown_commands_and_words_too_many_are_explained_and_kept(
         await until(pilot, lambda: any("/new stands alone" in n.message for n in app._notifications))
         assert app.main.composer.text == "/new york"
         assert not scripted.engine.asked
-
-
-async def test_enter_takes_the_text_as_it_stands_when_the_list_is_still_an_older_one(
-    app: ClawApp, scripted: Any, until: Until
-) -> None:
-    async with app.run_test() as pilot:
-        reply = await say(pilot, app, "hello", until)
-        reply.focus()
-        await pilot.press("/")
-        composer = app.main.composer
-        await until(pilot, lambda: composer._completions is not None and composer._completions.is_open)
-        composer.offer_words = lambda typed, offers: None  # the words' list is late: the commands stay shown
-        composer.insert_here("hint use no lists")
-        await until(pilot, lambda: composer._looked_up == composer.text)
-        assert composer._completions.chosen.command is not None
-        await pilot.press("enter")
-        await until(pilot, lambda: [hint.text for hint in scripted.hints.list()] == ["use no lists"])
-        assert not any("stands alone" in note.message for note in app._notifications)
 
 
 async def test_two_slashes_and_paths_are_sent_as_text(app: ClawApp, scripted: Any, until: Until) -> None:

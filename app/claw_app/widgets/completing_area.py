@@ -55,7 +55,6 @@ class CompletingArea(ChipArea):
         self._completions: Completions | None = None
         self._looked_up = ""
         self._words_for = ""
-        self._offered_for = ""
         super().__init__(id=id, placeholder=placeholder)
 
     @property
@@ -67,17 +66,8 @@ class CompletingArea(ChipArea):
         return self._completions is not None and self._completions.walked
 
     def _is_fresh(self) -> bool:
-        """Whether what is typed now has been looked up. The list may still be an older one: see `_chosen`."""
+        """Whether the open list belongs to what is typed now."""
         return self._looked_up == self.before_cursor()
-
-    def _chosen(self) -> Offer | None:
-        """The offer that a key takes: none while the list of commands or words is still one for an older text."""
-        if self._completions is None or not self._is_fresh():
-            return None
-        chosen = self._completions.chosen
-        if chosen is not None and chosen.file is None and self._offered_for != self.before_cursor():
-            return None
-        return chosen
 
     @on(TextArea.Changed)
     @on(TextArea.SelectionChanged)
@@ -115,7 +105,6 @@ class CompletingArea(ChipArea):
             self._words_for = typed
 
     def _offer(self, offers: list[Offer]) -> None:
-        self._offered_for = self.before_cursor()
         if self._completions is None:
             if not offers or not isinstance(self.parent, Widget):
                 return

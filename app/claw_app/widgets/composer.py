@@ -168,7 +168,7 @@ class Composer(CompletingArea):
                 self._looked_up = self.before_cursor()
                 completions.close()
                 return True
-            chosen = self._chosen()
+            chosen = completions.chosen
             if chosen is not None and (key == "tab" or (key == "enter" and chosen.file is not None)):
                 self._take(chosen)
                 return True
@@ -198,7 +198,8 @@ class Composer(CompletingArea):
             return
         name, _, words = text[1:].partition(" ")
         if text.startswith("/") and not text.startswith("//") and "/" not in name and "\n" not in text:
-            chosen = self._chosen()
+            open_list = self._completions if self._completions is not None and self._is_fresh() else None
+            chosen = open_list.chosen if open_list is not None else None
             value = ""
             if chosen is not None and chosen.command is not None:
                 name = chosen.command.slash
