@@ -108,11 +108,13 @@ def test_a_conversation_in_a_real_terminal(terminal: Terminal, tmp_path: Path) -
         terminal.press("F1")
         terminal.shows("Type to search")
         terminal.press("Escape")
+        terminal.until(lambda: "Type to search" not in terminal.screen())
         terminal.resize(200, 60)
         terminal.shows("/ finds a chat")
         lines = terminal.screen().splitlines()
         assert len(lines) == 60 and max(map(len, lines)) > 100, "the whole width is used"
         terminal.type("/learned")
+        terminal.shows("/learned")
         terminal.press("Enter")
         terminal.shows("Score over time")
         terminal.press("Escape")
