@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -36,7 +37,7 @@ async def test_a_chat_that_is_forgotten_elsewhere_leaves_the_screen(
         Forgetting(elsewhere, scripted.paths).forget(Request(chats=(chat,)))
         elsewhere.close()
         await until(pilot, lambda: screen.chat_id is None and not screen.transcript.query("Bubble"))
-        assert screen.forgotten == 1
+        await until(pilot, lambda: screen.forgotten == 1)
         await screen.open_chat(other)
         await until(pilot, lambda: screen.transcript.query("Bubble"))
 
@@ -80,7 +81,10 @@ async def test_what_is_sent_into_a_chat_that_is_gone_is_kept_and_one_notice_says
         await until(pilot, lambda: screen.forgotten == 0)
         await screen.open_chat(chat)
         await pilot.press(*"and rain?")
-        screen._asking += 1  # It is sent before the window has looked whether its chat is still there.
+        screen._asking += 1  # It is sent before the window has looked whether its chat is still there,
+        looked = asyncio.Event()
+        screen.call_later(looked.set)  # and a look that had begun is over.
+        await looked.wait()
         gone(scripted, chat, how)
         await pilot.press("enter")
         await until(pilot, lambda: screen.chat_id is None and screen.composer.text == "and rain?")
@@ -128,3 +132,37 @@ async def test_a_store_that_cannot_be_read_is_said_once_and_ends_nothing(
         await until(pilot, lambda: len(asked) > 3)
         assert app.is_running
         assert said(app).count("locked by another") == 1
+
+
+async def test_what_is_typed_in_a_chat_that_goes_joins_what_was_typed_for_the_new_one(
+    app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object]
+) -> None:
+    chat = scripted.ask("Where is the harbour?").chat_id
+    scripted.history.set_draft(None, "for later")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.main
+        await until(pilot, lambda: screen.forgotten == 0)
+        await screen.open_chat(chat)
+        await pilot.press(*"and rain?")
+        gone(scripted, chat, "delete")
+        await until(pilot, lambda: screen.chat_id is None and screen.composer.text == "for later\nand rain?")
+        await until(pilot, lambda: scripted.history.draft(None) == "for later\nand rain?")
+
+
+async def test_what_was_kept_of_the_field_is_forgotten_and_what_was_typed_since_stays(
+    app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object]
+) -> None:
+    chat = scripted.ask("Where is the harbour?").chat_id
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.main
+        await until(pilot, lambda: screen.forgotten == 0)
+        await screen.open_chat(chat)
+        await pilot.press(*"a word like quixotry")
+        await until(pilot, lambda: scripted.chat(chat).draft == "a word like quixotry")
+        screen.composer.insert_here(" and a ship")
+        elsewhere = Store(scripted.paths)
+        Forgetting(elsewhere, scripted.paths).forget(Request(containing="quixotry"))
+        elsewhere.close()
+        await until(pilot, lambda: screen.forgotten == 1)
+        await until(pilot, lambda: screen.composer.text == " and a ship")
+        await until(pilot, lambda: scripted.chat(chat).draft == " and a ship")

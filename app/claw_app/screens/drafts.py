@@ -46,6 +46,11 @@ class Drafts(Screen[None]):
         """Whether the person has typed anything since this chat was opened."""
         return self.composer.draft not in ("", self._draft_opened)
 
+    @property
+    def kept_draft(self) -> str:
+        """What was kept last of what stands in the field."""
+        return self._draft_kept
+
     @on(TextArea.Changed, "#composer")
     def _wait_for_pause(self) -> None:
         now = time.monotonic()
@@ -118,3 +123,11 @@ class Drafts(Screen[None]):
     def draft_came_back(self) -> None:
         """The chat that began with it is gone again: what is in the field is the new chat's."""
         self._draft_chat, self._draft_kept = None, ""
+
+    def draft_was_forgotten(self, kept: str, left: str) -> None:
+        """Drafts were forgotten: `kept` was in the store before, `left` is there now. What was typed since is no part
+        of it, and stays."""
+        typed = self.composer.draft
+        rest = typed.removeprefix(kept)
+        if kept != left and (rest != typed or not typed):
+            self.composer.restore(left + rest)

@@ -31,13 +31,13 @@ async def see_forgotten(screen: ChatScreen, said: str = SAID) -> None:
         return
     receipt = (await claw.watcher.quick(home.forgetting.receipts))[-1]
     screen.composer.recall(await claw.watcher.quick(home.said))
-    chat_id = screen.chat_id
-    if chat_id is not None and await _is_gone(screen, chat_id):
-        _stop(screen, chat_id)
-        screen.draft_came_back()
-        chat_id = None
+    chat_id, kept = screen.chat_id, screen.kept_draft
+    gone = chat_id is not None and await _is_gone(screen, chat_id)
     if receipt.counts.get("drafts"):
-        screen.composer.restore(await claw.watcher.quick(home.history.draft, chat_id))
+        screen.draft_was_forgotten(kept, "" if gone else await claw.watcher.quick(home.history.draft, chat_id))
+    if gone and chat_id is not None:
+        await _let_go(screen, chat_id)
+        chat_id = None
     await screen.open_chat(chat_id)
     claw.say(said or _(SAID), timeout=8, topic=TOPIC)
 
@@ -51,10 +51,11 @@ async def see_gone(screen: ChatScreen, chat_id: int | None = None) -> bool:
         return False
     if not await _is_gone(screen, chat_id):
         return False
-    _stop(screen, chat_id)
     if screen.chat_id == chat_id:
-        screen.draft_came_back()
+        await _let_go(screen, chat_id)
         await screen.open_chat(None)
+    else:
+        _stop(screen, chat_id)
     claw.say(_(GONE), severity="warning", timeout=8, topic=TOPIC)
     return True
 
@@ -77,6 +78,14 @@ async def _is_gone(screen: ChatScreen, chat_id: int) -> bool:
     except NotFoundError:
         return True
     return False
+
+
+async def _let_go(screen: ChatScreen, chat_id: int) -> None:
+    """The chat is there no more: what stands in the field joins what was typed for the new one."""
+    _stop(screen, chat_id)
+    screen.draft_came_back()
+    home = await screen.claw.home()
+    screen.show_draft(None, await screen.claw.watcher.quick(home.history.draft, None))
 
 
 def _stop(screen: ChatScreen, chat_id: int) -> None:
