@@ -65,9 +65,7 @@ def fill(store: Store, messages: int) -> None:
     batch: list[GivenChat] = []
 
     def write() -> None:
-        with store.database.write():
-            for chat in batch:
-                store.trees.put(chat, learn=False)
+        store.trees.put(batch, learn=False)
         batch.clear()
 
     for chat in chats(messages):

@@ -56,7 +56,7 @@ def import_file(
     """See `History.import_file`."""
     skips, counts = Skips(), _Counts()
     stopped = False
-    with _open(path, skips, store_name, cancel) as source:
+    with _open(path, skips, store_name, cancel) as source, store.trees.putting_many():
         chats = source.chats()
         ended = False
         while not ended:
@@ -110,9 +110,7 @@ def _write(store: Store, batch: list[GivenChat], learn: bool, skips: Skips, coun
     full = [chat for chat in batch if chat.messages]
     skips.add(EMPTY, len(batch) - len(full))
     # Read before, written at once: other programs wait for the lock only briefly.
-    with store.database.write():
-        outcomes = [store.trees.put(chat, learn=learn) for chat in full]
-    for outcome in outcomes:
+    for outcome in store.trees.put(full, learn=learn):
         if outcome.deleted:
             skips.add(DELETED)
         elif outcome.created:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from .database import Database
 
 _QUICKLY_SQUEEZED = 20_000
+_OFTEN, _SELDOM = 4, 16
+"""How many pieces of one size FTS5 puts together into one; 4 is its own default, 16 its most."""
+_PAGES = 300
+"""Pages of the index that are written in one go when pieces are put together: a tenth of a second or so."""
 _LATEST = (1 << 43) - 2
 """Milliseconds: the year 2248. A later time, as damaged exports have one, would make a key too large for SQLite."""
 
@@ -49,6 +53,16 @@ class Hit:
 
     chat_id: int
     message_id: int | None
+
+
+@dataclass(frozen=True)
+class Document:
+    """What is indexed: a message; without one, the title of a chat."""
+
+    chat_id: int
+    message_id: int | None
+    text: str
+    created_at: str
 
 
 @dataclass(frozen=True)
@@ -124,9 +138,39 @@ def rebuild(db: SqliteDatabase) -> None:
 
 def add(db: SqliteDatabase, chat_id: int, message_id: int | None, text: str, created_at: str) -> None:
     """Index one message, or a chat's title."""
-    if not text.strip():
-        return
-    key = (_milliseconds(created_at) << 20) | ((message_id or chat_id) & 0xFFFFF)
+    if text.strip():
+        _add(db, _key(chat_id, message_id, created_at), chat_id, message_id, text)
+
+
+def add_all(db: SqliteDatabase, documents: Iterable[Document]) -> None:
+    """Index many at once, the oldest first: FTS5 writes what it has gathered whenever an older one follows a newer."""
+    keyed = [(_key(one.chat_id, one.message_id, one.created_at), one) for one in documents if one.text.strip()]
+    for key, one in sorted(keyed, key=lambda pair: pair[0]):
+        _add(db, key, one.chat_id, one.message_id, one.text)
+
+
+def merge_less(db: SqliteDatabase) -> None:
+    """From now on, pieces of the index are put together seldom: for who writes very much. End it with `merge_often`."""
+    db.conn.execute("insert into search (search, rank) values ('automerge', ?)", (_SELDOM,))
+
+
+def merge_often(db: SqliteDatabase) -> None:
+    """As it is when little is written: few pieces, so that a search is quick."""
+    db.conn.execute("insert into search (search, rank) values ('automerge', ?)", (_OFTEN,))
+
+
+def merge_some(db: SqliteDatabase) -> bool:
+    """Put a few pieces of the index together. Whether there may be more to do."""
+    before = db.conn.total_changes
+    db.conn.execute("insert into search (search, rank) values ('merge', ?)", (_PAGES,))
+    return db.conn.total_changes - before >= 2  # As SQLite documents it.
+
+
+def _key(chat_id: int, message_id: int | None, created_at: str) -> int:
+    return (_milliseconds(created_at) << 20) | ((message_id or chat_id) & 0xFFFFF)
+
+
+def _add(db: SqliteDatabase, key: int, chat_id: int, message_id: int | None, text: str) -> None:
     document = "insert or ignore into search_docs (key, message_id, chat_id) values (?, ?, ?)"
     while not db.conn.execute(document, (key, message_id, chat_id)).rowcount:
         key += 1

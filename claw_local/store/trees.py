@@ -6,10 +6,13 @@ It must never know which program a given chat comes from.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlite_utils import Database as SqliteDatabase
 
+from ..errors import ClawError
 from . import search
 from .database import Database, now
 from .records import GivenChat, GivenMessage, Put, StoredMessage
@@ -73,21 +76,46 @@ class Trees:
             db.conn.execute("update chats set head_id = ? where id = ?", (copies.get(head), made))
         return made
 
-    def put(self, given: GivenChat, *, learn: bool) -> Put:
-        """Write a chat that comes from somewhere else, or what is new in it since it was written last.
+    def put(self, chats: Sequence[GivenChat], *, learn: bool) -> list[Put]:
+        """Write chats that come from somewhere else, or what is new in them since they were written last, in one
+        transaction.
 
         A message that is there already is known by its key, or else by its place and its words: nothing is ever doubled
-        and nothing overwritten. `learn`: may the chat teach from now on? Its old messages never do.
+        and nothing overwritten. `learn`: may the chats teach from now on? Their old messages never do.
         """
+        said: list[search.Document] = []
         with self._database.write() as db:
-            chat = self._find(db, given)
-            if chat is not None and chat["deleted_at"]:
-                return Put(chat["id"], deleted=True)
-            chat_id = chat["id"] if chat is not None else _create(db, given, learn=learn and given.learn)
-            ids, added = _merge(db, chat_id, given.messages, known=chat is not None)
-            if added or chat is None:
-                self._finish(db, chat_id, chat, given, ids)
+            outcomes = [self._put(db, given, learn, said) for given in chats]
+            search.add_all(db, said)
+        return outcomes
+
+    def _put(self, db: SqliteDatabase, given: GivenChat, learn: bool, said: list[search.Document]) -> Put:
+        chat = self._find(db, given)
+        if chat is not None and chat["deleted_at"]:
+            return Put(chat["id"], deleted=True)
+        chat_id = chat["id"] if chat is not None else _create(db, given, learn=learn and given.learn, said=said)
+        ids, added = _merge(db, chat_id, given.messages, said, known=chat is not None)
+        if added or chat is None:
+            self._finish(db, chat_id, chat, given, ids)
         return Put(chat_id, created=chat is None, messages=added)
+
+    @contextmanager
+    def putting_many(self) -> Iterator[None]:
+        """What is put inside costs less to index; at the end the index is made as quick to search as it was."""
+        with self._database.write() as db:
+            search.merge_less(db)
+        try:
+            yield
+        except BaseException:
+            with suppress(ClawError), self._database.write() as db:  # What went wrong is told, not this.
+                search.merge_often(db)
+            raise
+        with self._database.write() as db:
+            search.merge_often(db)
+        more = True
+        while more:  # In small steps: other programs want to write, too.
+            with self._database.write() as db:
+                more = search.merge_some(db)
 
     @staticmethod
     def _find(db: SqliteDatabase, given: GivenChat) -> dict[str, Any] | None:
@@ -139,7 +167,7 @@ def _copy_messages(db: SqliteDatabase, chat_id: int, made: int) -> dict[int, int
     return copies
 
 
-def _create(db: SqliteDatabase, given: GivenChat, *, learn: bool) -> int:
+def _create(db: SqliteDatabase, given: GivenChat, *, learn: bool, said: list[search.Document]) -> int:
     created_at = given.created_at or now()
     row = {
         "title": given.title,
@@ -154,14 +182,15 @@ def _create(db: SqliteDatabase, given: GivenChat, *, learn: bool) -> int:
         "updated_at": given.updated_at or created_at,
     }
     chat_id = int(str(db.table("chats").insert(row).last_pk))
-    search.add(db, chat_id, None, given.title, created_at)
+    said.append(search.Document(chat_id, None, given.title, created_at))
     return chat_id
 
 
 def _merge(
-    db: SqliteDatabase, chat_id: int, messages: tuple[GivenMessage, ...], *, known: bool
+    db: SqliteDatabase, chat_id: int, messages: tuple[GivenMessage, ...], said: list[search.Document], *, known: bool
 ) -> tuple[dict[str, int], int]:
-    """Write the messages that are not there yet. Returns the id of each key, and how many were new."""
+    """Write the messages that are not there yet, and add to `said` what is to be indexed. Returns the id of each key,
+    and how many were new."""
     by_key: dict[str, int] = {}
     by_place: dict[tuple[int | None, str, str], int] = {}
     if known:
@@ -177,14 +206,15 @@ def _merge(
         place = (parent_id, message.role, message.content)
         found = by_key.get(message.key) or by_place.get(place)
         if found is None:
-            found = by_place[place] = _add(db, chat_id, parent_id, message)
+            moment = message.created_at or now()
+            found = by_place[place] = _add(db, chat_id, parent_id, message, moment)
+            said.append(search.Document(chat_id, found, message.content, moment))
             added += 1
         ids[message.key] = found
     return ids, added
 
 
-def _add(db: SqliteDatabase, chat_id: int, parent_id: int | None, message: GivenMessage) -> int:
-    moment = message.created_at or now()
+def _add(db: SqliteDatabase, chat_id: int, parent_id: int | None, message: GivenMessage, moment: str) -> int:
     row = {
         "chat_id": chat_id,
         "parent_id": parent_id,
@@ -204,5 +234,4 @@ def _add(db: SqliteDatabase, chat_id: int, parent_id: int | None, message: Given
             "insert into signals (message_id, source, score, hint, state, created_at) values (?, ?, ?, ?, 'active', ?)",
             (message_id, source, score, hint, moment),
         )
-    search.add(db, chat_id, message_id, message.content, moment)
     return message_id

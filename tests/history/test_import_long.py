@@ -12,6 +12,7 @@ import pytest
 
 from claw_local.errors import HistoryError
 from claw_local.history import History, Progress
+from claw_local.paths import locate
 from claw_local.store import Store
 
 from .conftest import ChatGPT
@@ -38,18 +39,41 @@ def test_stopped_half_way_it_leaves_whole_chats_and_can_go_on(store: Store, hist
 def test_interrupted_while_writing_it_leaves_whole_chats(
     store: Store, history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put, calls = store.trees.put, iter(range(1000))
+    put, calls = store.trees._put, iter(range(1000))
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
         if next(calls) == 150:
             raise KeyboardInterrupt
         return put(*args, **kwargs)
 
-    monkeypatch.setattr(store.trees, "put", interrupted)
+    monkeypatch.setattr(store.trees, "_put", interrupted)
     with pytest.raises(KeyboardInterrupt):
         history.import_file(write(tmp_path / "x.json", many(250)))
     assert len(store.chats.list(limit=-1)) == 100
     assert store.database.db.table("messages").count == 200
+    assert merged_in_pieces_of(store) == 4
+
+
+def merged_in_pieces_of(store: Store) -> int:
+    query = "select v from search_config where k = 'automerge'"
+    return int(store.database.db.execute(query).fetchone()[0])
+
+
+def test_the_newest_first_or_last_the_index_is_the_same_and_as_quick_as_before(
+    tmp_path: Path,
+) -> None:
+    exports = many(1200)
+    found, pieces = [], []
+    for name, order in (("up", exports), ("down", exports[::-1])):
+        store = Store(locate(tmp_path / name))
+        History(store).import_file(write(tmp_path / f"{name}.json", order))
+        hits = store.search.look_up(store.search.find("question", limit=5000))
+        found.append([(hit.text, hit.created_at) for hit in hits])
+        assert merged_in_pieces_of(store) == 4
+        pieces.append(store.database.db.execute("select count(distinct segid) from search_idx").fetchone()[0])
+        store.close()
+    assert len(found[0]) == 1200 and sorted(found[0]) == sorted(found[1])
+    assert max(pieces) <= 8
 
 
 def test_only_one_chat_of_a_long_export_is_in_memory(tmp_path: Path) -> None:
@@ -60,6 +84,7 @@ def test_only_one_chat_of_a_long_export_is_in_memory(tmp_path: Path) -> None:
         chat.say(f"m{n}", "user", "words " * 200)
     text = json.dumps(chat.export())
     (tmp_path / "x.json").write_text("[" + ",".join([text] * 200) + "]")
+    next(JsonExport(tmp_path / "x.json").chats())  # What is imported at the first time is not of the export.
     tracemalloc.start()
     try:
         count = sum(1 for _ in JsonExport(tmp_path / "x.json").chats())
