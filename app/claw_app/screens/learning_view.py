@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Grid
+from textual.containers import Grid, Vertical
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Footer, OptionList, Static
@@ -17,7 +17,6 @@ from claw_local.language import N_, _
 
 from ..styles import LEARNED
 from ..text import moment, one_line
-from ..widgets.foot import Foot
 from ..widgets.learned import RowList, ScorePanel
 from .ask import AskLine, Confirm
 from .keys import Keyed
@@ -88,7 +87,7 @@ class LearningView(Keyed[None]):
             yield RowList(id="hints", empty=_("No hints. a adds one: a wish that stands in every prompt."))
             yield RowList(id="runs", empty=_("No training run yet. F5 starts one when there is something to learn."))
             yield RowList(id="adapters", empty=_("Only the base model. A training run makes an adapter."))
-        with Foot():
+        with Vertical(id="foot"):
             yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
