@@ -266,6 +266,12 @@ class Bubble(Vertical, can_focus=True):
         return self._signals[-1].score if self._signals else None
 
     @property
+    def thumb(self) -> str:
+        """The mark that the person gave outright, as it is drawn; "" for none."""
+        given = [signal.score for signal in self._signals if signal.source == "thumb"]
+        return _MARKS[max(-1, min(1, given[-1]))][0] if given else ""
+
+    @property
     def hint(self) -> str:
         """The latest hint the person gave to this reply, on one line."""
         return next((one_line(signal.hint) for signal in reversed(self._signals) if signal.hint), "")
