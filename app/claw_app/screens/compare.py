@@ -92,6 +92,7 @@ class CompareScreen(Keyed["int | None"]):
         Binding("down,0,t", "vote(2)", N_("Neither"), key_display="↓"),
         Binding("right,2", "vote(1)", N_("Right is better"), key_display="→"),
         Binding("r", "again", N_("Ask again")),
+        Binding("f1", "app.help", "Help"),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-stacked"), (90, "-beside")]  # noqa: RUF012
     AUTO_FOCUS = "#question"
