@@ -43,8 +43,8 @@ _TIDY_S = 0.5
 FIT_EVERY_S = 1.0
 MOST_SAID = 2
 """Notifications shown at once; of more, or of what has no room, the oldest go."""
-SAID_CELLS, SAID_ROWS = 64, 0.4
-"""The room for them: so many cells, and this share of the rows."""
+SAID_CELLS, SAID_ROWS = 54, 0.4
+"""The room for them: so many cells, which at 80 columns leave the list of chats free, and this share of the rows."""
 
 
 class ClawApp(App[None]):

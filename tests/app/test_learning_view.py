@@ -163,6 +163,9 @@ async def test_base_and_adapter_are_put_into_use_and_an_error_is_said(app: ClawA
         await pilot.press("4", "b")
         await until(pilot, lambda: "The base model is in use" in said(app))
         assert taught.adapters.active() is None
+        view._in_use = 1
+        view._say_in_use()  # as when another is taken at once
+        await until(pilot, lambda: "Adapter 1 is in use" in said(app) and "The base model is in use" not in said(app))
         await pilot.press("u")
         await until(pilot, lambda: "The file of adapter 1 is gone" in said(app))
 

@@ -60,7 +60,7 @@ class LearningView(Keyed[None]):
         Binding("u", "use", N_("Use adapter"), show=False),
         Binding("b", "back", N_("Roll back"), show=False),
         Binding("f5", "learn_now", N_("Learn now")),
-        Binding("f1", "app.help", "Help", show=False),
+        Binding("f1", "app.help", "Help"),
         Binding("f9", "app.toggle_theme", "Theme", show=False),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-one"), (110, "-four")]  # noqa: RUF012
@@ -249,7 +249,7 @@ class LearningView(Keyed[None]):
 
     def _say_in_use(self) -> None:
         name = _("Adapter {id}", id=self._in_use) if self._in_use else _("The base model")
-        self._claw.say(_("{name} is in use from your next message on.", name=name))
+        self._claw.say(_("{name} is in use from your next message on.", name=name), topic="adapter")
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:

@@ -60,7 +60,7 @@ def version_mark(message_id: int, versions: Sequence[int]) -> str:
 
 
 def walkable(message_id: int, versions: Sequence[int]) -> Content | None:
-    """`◂ 2/3 ▸`, where a click on an arrow walks to the version on that side, if there is one; None for the only one."""
+    """`◂ 2/3 ▸`: a click on an arrow walks to the version on that side, if there is one. None for the only version."""
     mark = version_mark(message_id, versions)
     if not mark:
         return None
