@@ -192,6 +192,34 @@ def test_a_vote_between_replies_with_the_same_text_says_nothing_and_the_question
         assistant.compare_again(one, "base", adapter.id)
 
 
+def test_comparing_on_the_last_question_makes_versions_and_asks_nothing_twice(
+    assistant: Assistant, tmp_path: Path
+) -> None:
+    chat = assistant.new_chat()
+    question = assistant.store.messages.add(chat.id, "user", "What is snow?\nAnd ice?", parent_id=None)
+    reply = assistant.store.messages.add(chat.id, "assistant", "Water.", parent_id=question)
+    adapter = assistant.store.adapters.add(
+        parent_id=0,
+        model_sha256=assistant.model_sha256,
+        architecture="llama",
+        gguf_path=str(write_lora(tmp_path / "adapter.gguf")),
+    )
+    pair = assistant.compare("What is snow? And ice?", "base", adapter.id, chat=chat.id)
+    try:
+        assert [one.user_message_id for one in pair] == [question] * 2
+        assert assistant.versions(reply) == [reply, *sorted(one.message_id for one in pair)]
+    finally:
+        for one in pair:
+            one.close()
+    assistant.show_version(reply)
+    other = assistant.compare("And rain?", "base", adapter.id, chat=chat.id)
+    try:
+        assert assistant.store.messages.get(other[0].user_message_id).parent_id == reply
+    finally:
+        for one in other:
+            one.close()
+
+
 def test_a_comparison_that_makes_no_sense_is_refused(assistant: Assistant) -> None:
     with pytest.raises(UsageError, match="same adapter"):
         assistant.compare("What?", "base", "base")

@@ -15,7 +15,7 @@ from textual import events
 from textual.app import App, SystemCommand
 from textual.geometry import Size
 from textual.markup import escape
-from textual.notifications import Notify, SeverityLevel
+from textual.notifications import Notification, Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
@@ -29,7 +29,7 @@ from .screens.by_itself import Watch
 from .screens.front import Front
 from .screens.restored import TOPIC
 from .styles import CHAT
-from .text import clean
+from .text import clean, wrapped
 from .themes import DARK, LIGHT, Look, variable_defaults
 
 if TYPE_CHECKING:
@@ -41,8 +41,10 @@ T = TypeVar("T")
 _TWICE_S = 2.0
 _TIDY_S = 0.5
 FIT_EVERY_S = 1.0
-MOST_SAID = 3
-"""Notifications shown at once."""
+MOST_SAID = 2
+"""Notifications shown at once; of more, or of what has no room, the oldest go."""
+SAID_CELLS, SAID_ROWS = 54, 0.4
+"""The room for them: so many cells, which at 80 columns leave the list of chats free, and this share of the rows."""
 
 
 class ClawApp(App[None]):
@@ -275,8 +277,16 @@ class ClawApp(App[None]):
         new, there = event.notification, list(self._notifications)
         same = [one for one in there if (one.message, one.title) == (new.message, new.title)]
         others = [one for one in there if one not in same]
-        for old in [*same, *others[: max(0, len(others) + 1 - MOST_SAID)]]:
-            self._unnotify(old, refresh=False)
+        kept = others[1 - MOST_SAID :]
+        while kept and sum(map(self._rows, [*kept, new])) > self.size.height * SAID_ROWS:
+            del kept[0]
+        for old in there:
+            if old not in kept:
+                self._unnotify(old, refresh=False)
+
+    def _rows(self, said: Notification) -> int:
+        """How many rows a notification takes, as styles/dialogs.tcss lays it out."""
+        return bool(said.title) + len(wrapped(said.message, max(1, min(SAID_CELLS, self.size.width) - 3)))
 
     # What works everywhere
 

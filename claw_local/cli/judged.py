@@ -67,6 +67,8 @@ def print_exams(results: Sequence[ExamRecord], model: str, needed: float) -> Non
 
 
 def print_explanation(result: Explanation, next_text: str, next_role: str, kept: list[Signal]) -> None:
+    from ..judge.explanation import LEARNED
+
     verdict = result.verdict
     typer.echo(f"Next ({next_role}): {short(next_text, 100)}")
     typer.echo(f"Verdict: {verdict.score:+d}   judge {verdict.version}\n")
@@ -78,7 +80,9 @@ def print_explanation(result: Explanation, next_text: str, next_role: str, kept:
     for one in result.counted:
         nats = "".join(f"{one.nats if name == one.verdict else 0.0:>+10.2f}" for name in verdict.probabilities)
         where = f"   {short(one.words, 40)!r}" if one.words else ""
-        typer.echo(f"{one.name:<24}{nats}{where}")
+        # The wording may speak for two verdicts, in a line each.
+        name = f"{one.name}, for {one.verdict}" if one.name == LEARNED else one.name
+        typer.echo(f"{name:<24}{nats}{where}")
     if next_role != "user":
         typer.echo("(a tool's outcome is read by rules, not by the model)")
     elif not result.heard:

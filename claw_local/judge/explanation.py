@@ -17,13 +17,16 @@ from .written import WRITTEN_FILTERS
 PATTERNS = {"wish": "request", "new_subject": "question_start"}
 """Groups of words whose name is not that of their weight."""
 
+LEARNED = "wording"
+"""The name of what was learned from labels, once for each verdict that it speaks for."""
+
 
 @dataclass(frozen=True)
 class Counted:
     """What counted beside the model.
 
     Attributes:
-        name: what the words were taken for; "wording" of what was learned from labels.
+        name: what the words were taken for; `LEARNED` of what was learned from labels.
         words: where they stand in the message, or which spoke most; "" if it is the message as a whole.
         verdict: what they speak for.
         nats: how strongly.
@@ -106,7 +109,7 @@ def counted(question: str, reply: str, message: str, share: float = 1.0, *, work
         for verdict, more in zip(VERDICTS, share * (nats - nats.min()), strict=True):
             if more:
                 telling = phrases.shipped().telling(message, verdict)
-                found.append(Counted("wording", ", ".join(telling), verdict, float(more)))
+                found.append(Counted(LEARNED, ", ".join(telling), verdict, float(more)))
     return sorted(found, key=lambda one: -one.nats)
 
 

@@ -12,6 +12,7 @@ from ..adapters.registry import AdapterChoice
 from ..errors import UsageError
 from ..language import _
 from ..reply import Reply
+from ..store import Chat
 from .asking import Asking
 from .branches import Branches
 from .drafting import Choices, SamplingChoice
@@ -35,6 +36,9 @@ class Comparing(Asking, Branches):
     ) -> tuple[Reply, Reply]:
         """Ask one question of two adapters (an id, or "base"). Two sibling replies, in an order drawn at random.
 
+        The question that was asked last in the chat is not asked anew: that would speak against the reply it has. They
+        are two more versions of that reply.
+
         Stream them one after the other, then ask for a vote and call `prefer`. Both are stored at once; one that is not
         wanted after all is given up with its `close()`.
 
@@ -44,6 +48,9 @@ class Comparing(Asking, Branches):
         text = self._question(text)
         pair = self._pair_of(first, second, model, sampling, memory)
         record = self._chat_for(text, chat, system, learn)
+        asked = self._asked_last(record, text)
+        if asked is not None:
+            return self.compare_again(asked, first, second, model=model, sampling=sampling, memory=memory)
         teaching = self._teaching(record, learn)
         with self.store.database.write():
             previous_id, user_id, first_id = self.store.messages.go_on(record.id, text, learn=teaching)
@@ -114,6 +121,15 @@ class Comparing(Asking, Branches):
                 self.store.signals.add(reply.id, "thumb", 1 if reply.id == winner_id else -1)
             self.show_version(winner_id)
         return differ
+
+    def _asked_last(self, chat: Chat, text: str) -> int | None:
+        """The id of the question that the chat's last reply answers, if it is this one, line breaks left aside."""
+        last = self.store.messages.get(chat.head_id) if chat.head_id else None
+        if last is None or last.role != "assistant" or last.parent_id is None:
+            return None
+        question = self.store.messages.get(last.parent_id)
+        same = question.role == "user" and question.content.split() == text.split()
+        return question.id if same else None
 
     def _pair_of(
         self,

@@ -88,6 +88,42 @@ async def test_walking_from_a_question_stays_on_the_question(app: ClawApp, scrip
         assert had and not any(isinstance(widget, Bubble) for widget in had), had
 
 
+async def test_a_click_on_an_arrow_walks_to_the_version_on_that_side(app: ClawApp, scripted: Any, until: Until) -> None:
+    first = scripted.ask("one")
+    scripted.engine.script = ["Another."]
+    scripted.regenerate(first.message_id).answer  # noqa: B018
+    question = scripted.messages(first.chat_id)[0].id
+    scripted.engine.script = ["A third."]
+    scripted.edit_question(question, "two").answer  # noqa: B018
+
+    def place(arrow: str, nth: int) -> tuple[int, int]:
+        drawn = drawing.lines(app)
+        found = [(line.index(arrow), y) for y, line in enumerate(drawn) if arrow in line]
+        return found[nth] if len(found) > nth else (-1, -1)
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        await app.main.go_to(first.chat_id)
+
+        async def click(arrow: str, nth: int, *, then: list[str]) -> None:
+            await until(pilot, lambda: place(arrow, nth)[0] >= 0)
+            await pilot.click(offset=place(arrow, nth))
+            await until(pilot, lambda: shown(app) == then)
+
+        await until(pilot, lambda: shown(app) == ["two", "A third."])
+        await click("◂ 2/2", 0, then=["one", "Another."])  # of the question
+        await click("◂ 2/2", 0, then=["one", "Hello **there**."])  # of the reply
+        x, y = place("1/2 ▸", 1)
+        await pilot.click(offset=(x + 4, y))
+        await until(pilot, lambda: shown(app) == ["one", "Another."])
+        await pilot.click(offset=place("◂ 1/2", 0))  # there is none before
+        x, y = place("1/2 ▸", 0)
+        await pilot.click(offset=(x + 4, y))
+        await until(pilot, lambda: shown(app) == ["two", "A third."])
+        await pilot.press("escape", *"on")
+        assert app.main.composer.text == "on", "it goes on hearing the keyboard"
+
+
 async def test_walking_while_a_version_is_written_says_to_wait(app: ClawApp, scripted: Any, until: Until) -> None:
     async with app.run_test() as pilot:
         first = await say(pilot, app, "hello", until)

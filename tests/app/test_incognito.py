@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from textual.widgets import Input
+
 from claw_app.app import ClawApp
+from claw_app.screens.ask import AskLine
 from claw_app.widgets.bubbles import Notice, Question
 from claw_app.widgets.welcome import Welcome
-from tests.app.driving import Until, say
+from tests.app.driving import Until, said, say
 
 SECRET = "the violet umbrella"
 
@@ -45,6 +48,18 @@ async def test_nothing_of_an_incognito_chat_is_on_the_disk(app: ClawApp, scripte
         kept = b"".join(file.read_bytes() for file in scripted.paths.data.rglob("*") if file.is_file())
         for phrase in (SECRET, "Hello **there**", "half typ"):
             assert phrase.encode() not in kept
+
+
+async def test_a_hint_given_in_it_is_said_to_hold_there_alone(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await go_incognito(pilot, app, until)
+        bubble = await say(pilot, app, SECRET, until)
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, AskLine) and app.screen.query(Input))
+        assert "in this chat only" in str(app.screen.query(".dialog-keys").first().render())
+        await pilot.press(*"No lists please", "enter")
+        await until(pilot, lambda: bubble.hint == "No lists please" and "holds in this chat only" in said(app))
+        assert scripted.hints.list() == [] and "every chat" not in said(app)
 
 
 async def test_leaving_it_asks_nothing_and_forgets_it(app: ClawApp, scripted: Any, until: Until) -> None:

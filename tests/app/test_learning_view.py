@@ -74,6 +74,7 @@ async def test_one_key_shows_score_hints_runs_and_adapters(app: ClawApp, taught:
         view = await opened(pilot, app, until)
         words = str(view.query_one(ScorePanel).query_one("#score-words").render())
         assert "Of the last 4 replies" in words and "▲ 2" in words and "▼ 1" in words
+        assert "Fewer than ten say little" in words and not view.query_one("#curve").display
         assert [row[:23] for row in rows(view, "hints")] == ["● Two sentences at most", "○ Always rhyme  off"]
         assert "failed  Memory ran out." in rows(view, "runs")[0]
         assert "taken  8 steps on 12 samples in 61 s" in rows(view, "runs")[1]
@@ -82,6 +83,18 @@ async def test_one_key_shows_score_hints_runs_and_adapters(app: ClawApp, taught:
         assert all(view.query_one(f"#{name}").display for name in ("score", "hints", "runs", "adapters"))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
+
+
+async def test_a_curve_is_drawn_from_ten_replies_on(app: ClawApp, taught: Any, until: Until) -> None:
+    for number in range(6):
+        taught.store.signals.add(taught.ask(f"more {number}").message_id, "thumb", 1)
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = await opened(pilot, app, until)
+        await until(pilot, lambda: view.query_one("#curve").display)
+        words = str(view.query_one("#score-words").render())
+        assert "Of the last 10 replies" in words and "say little" not in words
+        await until(pilot, lambda: "replies you reacted to; a line" in drawing.text(app))
+        assert not view.query_one("#score-table").display
 
 
 async def test_at_80_columns_one_panel_is_shown_and_numbers_go_to_the_others(
@@ -150,6 +163,9 @@ async def test_base_and_adapter_are_put_into_use_and_an_error_is_said(app: ClawA
         await pilot.press("4", "b")
         await until(pilot, lambda: "The base model is in use" in said(app))
         assert taught.adapters.active() is None
+        view._in_use = 1
+        view._say_in_use()  # as when another is taken at once
+        await until(pilot, lambda: "Adapter 1 is in use" in said(app) and "The base model is in use" not in said(app))
         await pilot.press("u")
         await until(pilot, lambda: "The file of adapter 1 is gone" in said(app))
 

@@ -1,4 +1,4 @@
-"""Notifications take the place of the lines at the bottom, and hide nothing else."""
+"""Notifications stand at the top right, below the title: what is written, and read last, is hidden by none."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import pytest
 from textual.geometry import Region
 from textual.widgets._toast import Toast, ToastRack
 
-from claw_app.app import MOST_SAID, ClawApp
+from claw_app.app import SAID_CELLS, ClawApp
 from claw_app.screens.ask import AskLine
 from claw_app.screens.help import Help
-from claw_app.screens.learning_view import LearningView
-from claw_app.widgets.foot import Foot
+from claw_app.widgets.top_bar import TopBar
 from tests.app import drawing
 from tests.app.driving import Until, said, say, send
 
@@ -22,44 +21,52 @@ LONG = "The model could not be loaded, because its file is damaged. Fetch it onc
 def told(app: ClawApp) -> list[Region]:
     """Where the notifications stand on the screen that is shown."""
     racks = [child for child in app.screen.children if isinstance(child, ToastRack)]
-    return [child.region for rack in racks for child in rack.walk_children() if isinstance(child, Toast)]
+    toasts = [child for rack in racks for child in rack.walk_children() if isinstance(child, Toast) and child.size]
+    return [app.screen.find_widget(toast).visible_region for toast in toasts]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (200, 60), (40, 14)])
 @pytest.mark.parametrize("words", ["The reply is copied.", LONG])
-async def test_they_lie_over_the_foot_alone(app: ClawApp, scripted: Any, until: Until, words: str) -> None:
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+async def test_they_stand_at_the_top_right_and_move_nothing(
+    app: ClawApp, scripted: Any, until: Until, words: str, size: tuple[int, int]
+) -> None:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await say(pilot, app, "hello", until)
-        field = app.main.composer.region
+        app.main.composer.text = "one\n" * 40  # the field as tall as it gets
+        await pilot.pause()
+        kept = [app.main.composer, app.main.query_one("#foot"), app.main.query_one(TopBar)]
+        before = [widget.region for widget in kept]
         app.say(words, title="So it is", timeout=60)
         await until(pilot, lambda: told(app) and told(app)[0].height)
-        await until(pilot, lambda: app.main.query_one(Foot).region.contains_region(told(app)[0]))
-        assert not any(region.overlaps(app.main.composer.region) for region in told(app))
-        assert not any(region.overlaps(app.main.transcript.region) for region in told(app))
-        assert words.split()[-1] in drawing.text(app), "all of it can be read"
-        if words != LONG:
-            assert app.main.composer.region == field, "a short one moves nothing"
+        (region,) = told(app)
+        assert region.right == size[0] and region.y == app.main.query_one(TopBar).region.bottom
+        assert [widget.region for widget in kept] == before
+        assert not any(region.overlaps(one) for one in before), "nor when all of it has no room"
+        if size != (40, 14):
+            assert words.split()[-1] in drawing.text(app), "all of it can be read"
+            assert region.width <= SAID_CELLS
         app.clear_notifications()
-        await until(pilot, lambda: app.main.composer.region == field)
+        await until(pilot, lambda: not told(app))
 
 
 async def test_they_do_not_cover_what_is_being_written(app: ClawApp, scripted: Any, until: Until) -> None:
-    scripted.engine.script, scripted.engine.pause_s = ["A line of text.\n\n"] * 200, 0.1
+    scripted.engine.script, scripted.engine.pause_s = ["A line of text.\n\n"] * 200, 0.02
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await send(pilot, app, "hi")
-        await until(pilot, lambda: app.main.live and app.main.live.text)
+        await until(pilot, lambda: app.main.live and app.main.live.text.count("\n") > 40)
         app.say(LONG, timeout=60)
         await until(pilot, lambda: told(app) and told(app)[0].height)
-        for _ in range(30):
+        for _ in range(10):
             await pilot.pause(0.03)
-            seen = app.main.transcript.replies()[-1].region.intersection(app.main.transcript.region)
-            assert not any(region.overlaps(seen) for region in told(app))
+            chat = app.main.transcript.region
+            assert told(app)[0].bottom < chat.bottom - chat.height // 2
         await pilot.press("escape")
         await until(pilot, lambda: not app.main.sending)
 
 
 @pytest.mark.parametrize("dialog", [Help, lambda: AskLine("one\n" * 50)])
 @pytest.mark.parametrize("words", ["The reply is copied.", LONG])
-async def test_they_stand_below_a_dialog(app: ClawApp, until: Until, dialog: Any, words: str) -> None:
+async def test_they_stand_above_a_dialog(app: ClawApp, until: Until, dialog: Any, words: str) -> None:
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await until(pilot, lambda: app.main.status.state)
         app.push_screen(dialog())
@@ -68,27 +75,26 @@ async def test_they_stand_below_a_dialog(app: ClawApp, until: Until, dialog: Any
         await pilot.pause()
         box = app.screen.query_one(".dialog").region
         assert not any(region.overlaps(box) for region in told(app))
-        assert box.y >= 0 and max(region.bottom for region in told(app)) <= 24
+        assert min(region.y for region in told(app)) >= 0 and box.bottom <= 24
 
 
-async def test_the_panels_of_what_was_learned_stay_in_sight(app: ClawApp, until: Until) -> None:
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await until(pilot, lambda: app.main.status.state)
-        await pilot.press("ctrl+t")
-        await until(pilot, lambda: isinstance(app.screen, LearningView) and app.screen.query("#learned"))
-        app.say(LONG, timeout=60)
-        await until(pilot, lambda: told(app) and told(app)[0].height)
-        await until(pilot, lambda: not told(app)[0].overlaps(app.screen.query_one("#learned").region))
-
-
-async def test_many_at_once_leave_room_for_the_chat_and_show_the_newest(app: ClawApp, until: Until) -> None:
+async def test_of_many_the_newest_two_stay_and_of_long_ones_the_newest(app: ClawApp, until: Until) -> None:
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await until(pilot, lambda: app.main.status.state)
         for number in range(12):
             app.say(f"notification {number}", timeout=60)
         await until(pilot, lambda: "notification 11" in drawing.text(app))
-        assert app.main.query_one(Foot).region.height <= MOST_SAID + 1
-        assert app.main.composer.region.bottom <= 24 - MOST_SAID
+        assert [one.message for one in app._notifications] == ["notification 10", "notification 11"]
+        app.say(LONG, timeout=60)
+        app.say("the latest word", timeout=60)
+        await until(pilot, lambda: "the latest word" in drawing.text(app))
+        assert [one.message for one in app._notifications] == [LONG, "the latest word"]
+        app.say(LONG, title="Once more", timeout=60)
+        await until(pilot, lambda: "Once more" in drawing.text(app))
+        assert [one.message for one in app._notifications] == ["the latest word", LONG]
+        app.say("A second long one. " * 15, timeout=60)
+        await until(pilot, lambda: "A second long one" in drawing.text(app))
+        assert len(app._notifications) == len(told(app)) == 1
 
 
 async def test_in_a_very_low_terminal_the_messages_and_the_field_are_all_there_is(
@@ -119,7 +125,7 @@ async def test_the_same_words_stand_there_once_and_go_when_they_are_no_longer_so
         await until(pilot, lambda: not app.main.sending and "still being written" not in said(app))
         for number in range(5):
             app.say(f"notification {number}", timeout=60)
-        await until(pilot, lambda: [one.message[-1] for one in app._notifications] == ["2", "3", "4"])
+        await until(pilot, lambda: [one.message[-1] for one in app._notifications] == ["3", "4"])
 
 
 @pytest.mark.parametrize("where", ["reply", "list"])

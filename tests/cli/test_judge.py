@@ -134,6 +134,8 @@ def test_explain_takes_words_and_prints_them_without_control_characters_and_keep
     assert done.returncode == 0, done.stderr
     assert "Verdict: -1" in done.stdout and "passed  holds no password" in done.stdout
     assert re.search(r"^wish +\+0\.00 +\+0\.00 +\+1\.50   'Use", done.stdout, re.MULTILINE)
+    rows = re.findall(r"^(\S.*?) {2,}[ +-]*\d.*$", done.stdout, re.MULTILINE)
+    assert {"wording, for bad", "wish", "model, nats", "probability"} <= set(rows) and len(set(rows)) == len(rows)
     assert "\x1b" not in done.stdout
     assert not home.database.exists()
 

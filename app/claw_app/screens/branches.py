@@ -66,12 +66,15 @@ class BranchActions(Screen[None]):
 
     # Walking
 
-    async def action_walk(self, by: int) -> None:
-        """Show the version before or after the one in focus, with what followed it."""
+    async def action_walk(self, by: int, message_id: int | None = None) -> None:
+        """Show the version before or after a message, or the one in focus, with what followed it."""
         if self.sending:  # How many versions there are is known once it is written.
             self.claw.say(_("A reply is still being written. Walk when it is there, or stop it with Esc."), topic=BUSY)
             return
-        shown = self.transcript.chosen_question() or self.transcript.chosen()
+        if message_id is None:
+            shown = self.transcript.chosen_question() or self.transcript.chosen()
+        else:
+            shown = self.transcript.version(message_id)
         if shown is None or not shown.message_id:
             return
         place = shown.versions.index(shown.message_id) + by if shown.message_id in shown.versions else 0
@@ -79,6 +82,11 @@ class BranchActions(Screen[None]):
             self.claw.say(_("There is one version only. r asks again; e says it otherwise."))
         elif 0 <= place < len(shown.versions):
             await self._show_version(shown.versions[place])
+
+    def action_walk_from(self, message_id: int, by: int) -> None:
+        """The same from a message that was clicked on."""
+        # Later: the walk waits until that message is gone, and the message until its click is over.
+        self.call_later(self.action_walk, by, message_id)
 
     async def _show_version(self, message_id: int) -> None:
         assistant = await self.claw.assistant()

@@ -23,7 +23,6 @@ from ..styles import CHAT
 from ..widgets.bubbles import Bubble
 from ..widgets.chat_list import Sidebar
 from ..widgets.composer import Composer
-from ..widgets.foot import Foot
 from ..widgets.learn_bar import LearnBar
 from ..widgets.status_line import StatusLine
 from ..widgets.top_bar import TopBar
@@ -124,7 +123,7 @@ class ChatScreen(
                 yield Lazy(LearnBar())
                 yield Lazy(UndoLine())
                 yield Composer()
-        with Foot(id="foot"):
+        with Vertical(id="foot"):
             yield StatusLine()
             yield Lazy(Footer(compact=True, show_command_palette=False))
 

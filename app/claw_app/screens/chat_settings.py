@@ -89,7 +89,7 @@ class ChatSettings(ModalScreen["Choices | None"]):
         Binding("ctrl+s", "keep", "Keep", show=False, priority=True),
     ]
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (80, "-narrow"), (100, "-wide")]  # noqa: RUF012
 
     def __init__(self, assistant: Assistant, now: Choices, *, incognito: bool = False) -> None:
         super().__init__()

@@ -18,7 +18,6 @@ from ..styles import LEARNED
 from ..talk import LiveReply
 from ..text import adapter_name, clean, excerpt, one_line
 from ..widgets.bubbles import Bubble
-from ..widgets.foot import Foot
 from .keys import Keyed
 
 if TYPE_CHECKING:
@@ -93,6 +92,7 @@ class CompareScreen(Keyed["int | None"]):
         Binding("down,0,t", "vote(2)", N_("Neither"), key_display="↓"),
         Binding("right,2", "vote(1)", N_("Right is better"), key_display="→"),
         Binding("r", "again", N_("Ask again")),
+        Binding("f1", "app.help", "Help"),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-stacked"), (90, "-beside")]  # noqa: RUF012
     AUTO_FOCUS = "#question"
@@ -132,7 +132,7 @@ class CompareScreen(Keyed["int | None"]):
                     # As tall as the side: an anchored container puts shorter content at its bottom.
                     yield Vertical(classes="page")
         yield Static(_("Enter asks. The first answer comes on one side, then the second on the other."), id="say")
-        with Foot():
+        with Vertical(id="foot"):
             yield Footer(compact=True, show_command_palette=False)
 
     def _called(self, adapter_id: int, state: str = "") -> str:

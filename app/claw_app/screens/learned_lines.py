@@ -97,7 +97,11 @@ def adapter_row(record: AdapterRecord, in_use: int) -> Row:
     state = (
         _("in use")
         if record.id == in_use
-        else {"rejected": _("not taken by the gate"), "retired": _("used before")}.get(record.state, record.state)
+        else {
+            "candidate": _("not used yet"),
+            "rejected": _("not taken by the gate"),
+            "retired": _("used before"),
+        }.get(record.state, record.state)
     )
     parent = _("from adapter {id}", id=record.parent_id) if record.parent_id else _("from the base model")
     learned = ngettext("learned from {number} reply", "learned from {number} replies", len(record.lineage))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Grid
+from textual.containers import Grid, Vertical
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Footer, OptionList, Static
@@ -17,7 +17,6 @@ from claw_local.language import N_, _
 
 from ..styles import LEARNED
 from ..text import moment, one_line
-from ..widgets.foot import Foot
 from ..widgets.learned import RowList, ScorePanel
 from .ask import AskLine, Confirm
 from .keys import Keyed
@@ -61,7 +60,7 @@ class LearningView(Keyed[None]):
         Binding("u", "use", N_("Use adapter"), show=False),
         Binding("b", "back", N_("Roll back"), show=False),
         Binding("f5", "learn_now", N_("Learn now")),
-        Binding("f1", "app.help", "Help", show=False),
+        Binding("f1", "app.help", "Help"),
         Binding("f9", "app.toggle_theme", "Theme", show=False),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-one"), (110, "-four")]  # noqa: RUF012
@@ -88,7 +87,7 @@ class LearningView(Keyed[None]):
             yield RowList(id="hints", empty=_("No hints. a adds one: a wish that stands in every prompt."))
             yield RowList(id="runs", empty=_("No training run yet. F5 starts one when there is something to learn."))
             yield RowList(id="adapters", empty=_("Only the base model. A training run makes an adapter."))
-        with Foot():
+        with Vertical(id="foot"):
             yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -250,7 +249,7 @@ class LearningView(Keyed[None]):
 
     def _say_in_use(self) -> None:
         name = _("Adapter {id}", id=self._in_use) if self._in_use else _("The base model")
-        self._claw.say(_("{name} is in use from your next message on.", name=name))
+        self._claw.say(_("{name} is in use from your next message on.", name=name), topic="adapter")
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _BEGINNING = 60
 _EVERYWHERE = N_("The hint holds in every chat from your next message on; Ctrl+T, 2 and Space switch it off.")
+_ALONE = N_("The hint holds in this chat only, from your next message on: nothing of it is kept.")
 _HERE = N_("The hint stays with this reply: it is about what it says, not about how replies should be.")
+_ALSO_BAD = N_("A hint also marks the reply as bad (▼).")
 _OPENED = ("http://", "https://", "mailto:")
 
 
@@ -98,10 +100,12 @@ class ReplyActions(Screen[None]):
         assistant = await self.claw.assistant()
         given = await self.claw.quick(assistant.store.hints.of_message, bubble.message_id) if bubble.hint else None
         old = next((one for one in given or () if one_line(one.text) == bubble.hint and one.state != "dropped"), None)
-        keys = _("Enter keeps it, for every chat · Esc cancels")
+        alone = _("Enter gives it, in this chat only · Esc cancels")
+        keys = alone if self.claw.main.incognito else _("Enter keeps it, for every chat · Esc cancels")
+        marks = _("Your mark {mark} on it stays.", mark=bubble.thumb) if bubble.thumb else _(_ALSO_BAD)
         hint = await self.app.push_screen_wait(
             AskLine(
-                _("What should this reply have been like?") + f"\n“{_beginning(bubble.raw)}”",
+                _("What should this reply have been like?") + f"\n“{_beginning(bubble.raw)}”\n{marks}",
                 bubble.hint if old is not None else "",
                 _("for example: at most two sentences, no lists"),
                 _("Enter changes the hint you gave · Esc cancels") if old is not None else keys,
@@ -123,7 +127,8 @@ class ReplyActions(Screen[None]):
             await self._mark_anew(bubble)
         given = await self.claw.quick(assistant.store.hints.of_message, bubble.message_id)
         everywhere = any(one.scope != "turn" for one in given or () if one_line(one.text) == one_line(hint))
-        self.claw.say(_(_EVERYWHERE if everywhere else _HERE), timeout=8)
+        wide = _ALONE if self.claw.main.incognito else _EVERYWHERE
+        self.claw.say(_(wide if everywhere else _HERE), timeout=8)
 
     def action_copy(self) -> None:
         """Copy the message in focus, or else the last reply."""

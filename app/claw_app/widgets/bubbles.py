@@ -59,6 +59,22 @@ def version_mark(message_id: int, versions: Sequence[int]) -> str:
     return f"{versions.index(message_id) + 1}/{len(versions)}" if len(versions) > 1 and message_id in versions else ""
 
 
+def walkable(message_id: int, versions: Sequence[int]) -> Content | None:
+    """`◂ 2/3 ▸`: a click on an arrow walks to the version on that side, if there is one. None for the only version."""
+    mark = version_mark(message_id, versions)
+    if not mark:
+        return None
+    place = versions.index(message_id)
+    arrows = []
+    for arrow, by in (("◂ ", -1), (" ▸", 1)):
+        leads = 0 <= place + by < len(versions)
+        words = Content.styled(arrow, "$secondary" if leads else "$quiet")
+        # By its id, not by the focus: a second click comes before the walk of the first is over.
+        go = Style.from_meta({"@click": f"screen.walk_from({message_id}, {by})"})
+        arrows.append(words.stylize(go) if leads else words)
+    return Content.styled(mark, "$accent").join(arrows)
+
+
 class Notice(Static):
     """A sentence from the app about the chat: a notice or an error."""
 
@@ -94,8 +110,8 @@ class Question(Static, can_focus=True):
 
     def _page(self, focused: bool = False) -> Content:
         text = Content(excerpt(folded(self.raw)))
-        mark = version_mark(self.message_id, self.versions)
-        parts = [Content.styled(f"◂ {mark} ▸", "$accent")] if mark else []
+        mark = walkable(self.message_id, self.versions)
+        parts = [mark] if mark else []
         if focused and self.message_id:
             walk = "  " + _("←→ versions") if mark else ""
             parts.append(clickable(_("e say it otherwise  y copy") + walk))
@@ -250,6 +266,12 @@ class Bubble(Vertical, can_focus=True):
         return self._signals[-1].score if self._signals else None
 
     @property
+    def thumb(self) -> str:
+        """The mark that the person gave outright, as it is drawn; "" for none."""
+        given = [signal.score for signal in self._signals if signal.source == "thumb"]
+        return _MARKS[max(-1, min(1, given[-1]))][0] if given else ""
+
+    @property
     def hint(self) -> str:
         """The latest hint the person gave to this reply, on one line."""
         return next((one_line(signal.hint) for signal in reversed(self._signals) if signal.hint), "")
@@ -274,8 +296,8 @@ class Bubble(Vertical, can_focus=True):
         if self._waiting_for:
             parts.append(Content.styled(_FRAMES[self._frame % len(_FRAMES)], "$primary"))
             parts.append(Content.styled(self._waiting_for, "$quiet"))
-        if version := version_mark(self.message_id, self.versions):
-            parts.append(Content.styled(f"◂ {version} ▸", "$accent"))
+        if version := walkable(self.message_id, self.versions):
+            parts.append(version)
         if self.score is not None:
             mark, style, word = _MARKS[max(-1, min(1, self.score))]
             parts.append(Content.styled(mark, f"bold {style}"))

@@ -30,8 +30,8 @@ Row = tuple[str, Content]
 RECENT = 20
 """Replies that a point of the curve is the mean of, and that the sentence compares with those before."""
 _SETTLED = 4
-_LEAST = 3
-"""Fewer replies make no curve."""
+_LEAST = 10
+"""Fewer replies make no curve: it would be a few dots that say nothing."""
 _DAY_CELLS = 12
 _COLUMNS = ((N_("good"), 6), (N_("so-so"), 7), (N_("bad"), 6), (N_("mean"), 8))
 """The columns behind the day, and how many cells each has at least."""
@@ -160,6 +160,8 @@ def in_words(scored: Sequence[Scored]) -> Content:
         ),
         *_tally(last),
     ]
+    if len(scored) < _LEAST:
+        words.append(Content.styled("\n" + _("Fewer than ten say little yet about how it goes."), "$quiet"))
     if before:
         words += [
             Content("\n" + ngettext("Of the {number} before:", "Of the {number} before:", len(before)) + " "),

@@ -200,6 +200,11 @@ class Transcript(Walked, can_focus=False):
         """Whether a message is among those drawn."""
         return self._find(message_id) is not None
 
+    def version(self, message_id: int) -> Question | Bubble | None:
+        """A message that is drawn, if it may have other versions."""
+        found = self._find(message_id)
+        return found if isinstance(found, (Question, Bubble)) else None
+
     # Pages
 
     def _messages(self) -> list[Question | Bubble | ToolUse]:
