@@ -57,6 +57,8 @@ class CompletingArea(ChipArea):
     def __init__(self, *, id: str, placeholder: str) -> None:
         self._completions: Completions | None = None
         self._looked_up = self._offered_for = NOTHING
+        self.workspace = ""
+        """The folder in which a typed path is looked for first; empty: the chat has none."""
         super().__init__(id=id, placeholder=placeholder)
 
     @property
@@ -109,7 +111,7 @@ class CompletingArea(ChipArea):
             self._offer([])
 
     async def _look_up_files(self, token: Token) -> None:
-        hits = await self._background.slow(find, token.typed)
+        hits = await self._background.slow(find, token.typed, self.workspace)
         if token_before(self.before_cursor()) == token:
             from .completion import Offer
 

@@ -221,8 +221,8 @@ class Composer(CompletingArea):
         """A typed path that was not attached yet is attached now, so that it is seen before it is sent."""
         from .completion_files import is_file
 
-        text = self.text
-        found = await self._background.slow(lambda: [(token, path) for token, path in tokens if is_file(path)])
+        text, folder = self.text, self.workspace
+        found = await self._background.slow(lambda: [(token, path) for token, path in tokens if is_file(path, folder)])
         if text != self.text:
             return
         missing = next((path for _, path in tokens if looks_like_file(path)), "")
