@@ -47,18 +47,18 @@ class Bursts(Screen[None]):
             The key that was kept and is to be done first, if there is one, and whether the event is still to be dealt
             with: not, if it was text and is in the field now, or is kept itself.
         """
-        if not self.is_current or not self._is_letter(event):
-            return self._let_go(), True
+        if self.app.screen is not self or not self._is_letter(event):
+            return self._release(), True
         assert isinstance(event, events.Key)
         character = event.character or ""
         self._burst = self._burst or burst.Burst()
         heard = self._burst.hear(character, self._kind(event), event.time)
-        first = self._taken() if heard.release else None
+        first = self._no_longer_held() if heard.release else None
         text = heard.text
         if character == "/" and not isinstance(self.focused, ChatList):
             text = text or character
         if text:
-            self._let_go()
+            self._release()
             self.set_focus(self.composer)
             self.composer.insert_here(text)
         elif heard.hold:
@@ -75,25 +75,25 @@ class Bursts(Screen[None]):
 
     def _hold(self, event: events.Key, do: Callable[[events.Key], Awaitable[None]]) -> None:
         async def done() -> None:
-            if (key := self._let_go()) is not None:
+            if (key := self._release()) is not None:
                 await do(key)
 
         # The app's timer: it comes round in the order of the keys.
         self._held = (event, self.focused, self.app.set_timer(burst.BURST_S, done))
 
-    def _let_go(self) -> events.Key | None:
+    def _release(self) -> events.Key | None:
         """The key that is kept, if any, and no more: what follows begins anew."""
         if self._burst is not None:
             self._burst.end()
-        return self._taken()
+        return self._no_longer_held()
 
-    def _taken(self) -> events.Key | None:
+    def _no_longer_held(self) -> events.Key | None:
         if self._held is None:
             return None
         (event, where, timer), self._held = self._held, None
         timer.stop()
         # Where something else has the focus by now, it would do something that nobody meant.
-        return event if self.is_current and self.focused is where else None
+        return event if self.app.screen is self and self.focused is where else None
 
     def _kind(self, event: events.Key) -> burst.Kind:
         bound = self.active_bindings.get(event.key)
