@@ -23,6 +23,7 @@ from claw_local.errors import ClawError, NotFoundError, RestoredError
 from claw_local.language import _
 
 from .background import Background
+from .escapes import behind_escape
 from .launch import in_browser, when_ended
 from .palette import CommandPalette
 from .screens.by_itself import Watch
@@ -138,12 +139,36 @@ class ClawApp(App[None]):
         self.watch_over.see(event)
         if self._typed_ahead is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
             self._typed_ahead.append(event)
-        elif not (isinstance(event, events.Key) and not event.is_forwarded and self._is_text(event)):
+        elif isinstance(event, (events.Key, events.Paste, events.MouseDown)) and not event.is_forwarded:
+            await self._take(event)
+        else:
             await super().on_event(event)
 
-    def _is_text(self, event: events.Key) -> bool:
-        """Whether a key was writing, where letters are commands, and so went into the field."""
-        return self._typed_ahead is None and self.screen is self.main and self.main.takes_as_text(event)
+    async def _take(self, event: events.Key | events.Paste | events.MouseDown) -> None:
+        """Deal with what a person does, in its order."""
+        left = True
+        if self._typed_ahead is None:
+            if isinstance(event, events.Key) and (typed := self._behind_escape(event)) is not None:
+                await self._press(events.Key("escape", "\x1b"))
+                await self._take(typed)
+                return
+            # Where letters are commands, a key may be writing, or may be kept until that is known.
+            first, left = self.main.sort_out(event, self._press)
+            if first is not None:
+                await self._press(first)
+        if left:
+            await super().on_event(event)
+
+    def _behind_escape(self, key: events.Key) -> events.Key | None:
+        """What was typed at once behind the Esc that leaves a dialog or a page; None if this is another key."""
+        typed = behind_escape(key)
+        covered = typed is not None and self.screen is not self.main
+        return typed if covered and key.key not in self.screen.active_bindings else None
+
+    async def _press(self, key: events.Key) -> None:
+        """Do what a key is bound to now, not once it has been to the widget and back."""
+        if not await self._check_bindings(key.key):
+            await super().on_event(key)
 
     def take_typed_ahead(self) -> None:
         """The field is there: give it what was typed before."""

@@ -12,19 +12,23 @@ from claw_local.language import _, ngettext
 from claw_local.signals.attached import Attachment, split
 
 from .text import clean, one_line
+from .widgets.completion_files import place
 
 LARGEST_BYTES = 1_000_000
 """More text than any model here reads at once; a bigger file is a mistake or a log."""
 
 
-def read(typed: str) -> Attachment:
+def read(typed: str, workspace: str = "") -> Attachment:
     """The text of the file at this path (`~` is the home folder). Blocks: call it where it cannot freeze the screen.
+
+    Args:
+        workspace: the chat's, where the path is looked for first.
 
     Raises:
         UsageError: it cannot be attached; the message says why and what to do.
     """
     name = one_line(typed)
-    data = _bytes(typed, name)
+    data = _bytes(typed, name, workspace)
     if len(data) > LARGEST_BYTES:
         raise UsageError(
             _(
@@ -44,10 +48,10 @@ def read(typed: str) -> Attachment:
     return Attachment(name, clean(text))
 
 
-def refused(typed: str) -> str:
+def refused(typed: str, workspace: str = "") -> str:
     """Why the file at this path cannot be read, in a sentence; empty if it can. Blocks."""
     try:
-        _bytes(typed, one_line(typed))
+        _bytes(typed, one_line(typed), workspace)
     except UsageError as error:
         return str(error)
     return ""
@@ -67,9 +71,10 @@ def folded(message: str) -> str:
     return "\n".join(shown)
 
 
-def _bytes(typed: str, name: str) -> bytes:
+def _bytes(typed: str, name: str, workspace: str) -> bytes:
+    path = Path(typed)
     try:
-        path = Path(typed).expanduser()
+        path = place(typed, workspace)
         # Not blocking: a pipe without a writer would wait for one for ever.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(handle, "rb") as file:
@@ -80,7 +85,7 @@ def _bytes(typed: str, name: str) -> bytes:
                 raise UsageError(_("{name} is a device or a pipe, not a file: it cannot be attached.", name=name))
             return file.read(LARGEST_BYTES + 1)
     except (IsADirectoryError, PermissionError) as error:
-        if isinstance(error, IsADirectoryError) or Path(typed).expanduser().is_dir():
+        if isinstance(error, IsADirectoryError) or path.is_dir():
             raise UsageError(_("{name} is a folder. Go on typing to choose a file in it.", name=name)) from error
         raise UsageError(_("{name} cannot be read: you have no permission.", name=name)) from error
     except FileNotFoundError as error:

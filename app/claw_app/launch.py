@@ -61,10 +61,12 @@ def launch(
         opening.key_of(paths.database)  # Asked for now: the screen is not the app's yet.
 
     from .app import ClawApp
+    from .escapes import keep_escapes
     from .pastes import guard_pastes
     from .themes import Look
 
     guard_pastes()
+    keep_escapes()
 
     def open_assistant() -> Assistant:
         from claw_local.assistant import Assistant

@@ -104,6 +104,24 @@ def app(scripted: ScriptedAssistant) -> ClawApp:
     return ClawApp(lambda: scripted)
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pilot.press waits for what it did, also where a letter is kept for a moment."""
+    press = Pilot.press
+
+    async def pressed(pilot: Pilot[None], *keys: str) -> None:
+        await press(pilot, *keys)
+        if kept(pilot):
+            while kept(pilot):
+                await pilot.pause(0.02)
+            await pilot.pause()
+
+    def kept(pilot: Pilot[None]) -> bool:
+        return getattr(pilot.app.screen, "_held", None) is not None
+
+    monkeypatch.setattr(Pilot, "press", pressed)
+
+
 @pytest.fixture
 def until() -> Callable[..., object]:
     """Wait until something is true, or fail saying what was not."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from textual import events
+from textual.keys import _character_to_key
+
 from claw_app.app import ClawApp
 from claw_app.widgets.bubbles import Bubble, Question
 
@@ -16,6 +19,14 @@ async def send(pilot: Any, app: ClawApp, words: str) -> None:
     """Put a message into the field and press Enter."""
     app.main.composer.text = words
     await pilot.press("enter")
+
+
+def in_one_go(app: ClawApp, text: str, *keys: str) -> None:
+    """Letters and keys as a fast terminal sends them: all before the first is read."""
+    for letter in text:
+        app.post_message(events.Key(_character_to_key(letter), letter))
+    for key in keys:
+        app.post_message(events.Key(key, {"enter": "\r", "tab": "\t"}.get(key)))
 
 
 async def say(pilot: Any, app: ClawApp, words: str, until: Until) -> Bubble:

@@ -14,6 +14,7 @@ from claw_app.app import ClawApp
 from claw_app.attachments import LARGEST_BYTES, folded, read
 from claw_app.widgets.bubbles import Question
 from claw_app.widgets.chips import Chips
+from claw_app.widgets.completion_files import find, is_file
 from claw_local.errors import UsageError
 from claw_local.signals.attached import Attachment, compose, own_words
 
@@ -213,3 +214,54 @@ def test_a_draft_with_a_file_comes_back_with_its_label() -> None:
     message = compose(["look at @n.md", Attachment("n.md", "milk\n")])
     assert Chips().fold(message) == "look at [n.md · 5 characters]"
     assert Chips().fold(compose([Attachment("x.md", "milk\n")])) == "[x.md · 5 characters]"
+
+
+@pytest.fixture
+def work(tmp_path: Path, notes: Path) -> Path:
+    """A workspace beside the current folder: `plan.md` is in both, `src` too, `inner.md` only in it."""
+    folder = tmp_path / "project"
+    for path, text in (("plan.md", "of the project"), ("inner.md", "inner"), ("src/a.py", "a")):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, "utf-8")
+    (notes / "src").mkdir()
+    (notes / "src" / "b.py").write_text("b", "utf-8")
+    (notes / "plan.md").write_text("of here", "utf-8")
+    return folder
+
+
+def test_a_path_is_looked_for_in_the_workspace_first(work: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(work)
+    monkeypatch.setenv("HOME", str(notes))
+    monkeypatch.setenv("USERPROFILE", str(notes))
+    assert [hit.path for hit in find("", folder)] == ["src/", "inner.md", "plan.md"]
+    assert [hit.path for hit in find("src/", folder)] == ["src/a.py"]
+    assert [hit.path for hit in find("src/b", folder)] == ["src/b.py"], "which is there in the current folder only"
+    assert [hit.path for hit in find("no", folder)] == ["notes.md"]
+    assert [hit.path for hit in find("~/pl", folder)] == ["~/plan.md"]
+    assert read("plan.md", folder).text == "of the project"
+    for typed in (f"{notes}/plan.md", "~/plan.md"):
+        assert read(typed, folder).text == "of here"
+    assert read("src/b.py", folder) == Attachment("src/b.py", "b")
+    assert is_file("inner.md", folder) and not is_file("inner.md") and not is_file("gone.md", folder)
+    with pytest.raises(UsageError, match=r"There is no file gone\.md"):
+        read("gone.md", folder)
+
+
+async def test_a_chat_with_a_workspace_attaches_from_it(scripted: Any, until: Until, work: Path) -> None:
+    app = ClawApp(lambda: scripted, workspace=str(work))
+    async with app.run_test() as pilot:
+        composer = app.main.composer
+        await until(pilot, lambda: composer.workspace == str(work))
+        await pilot.press(*"@in")
+        await until(pilot, lambda: composer._completions is not None and composer._completions.is_open)
+        await pilot.press("tab")
+        await until(pilot, lambda: composer.text == "[inner.md · 5 characters] ")
+        composer.text = "and @plan.md too"
+        await pilot.press("enter")
+        await until(pilot, lambda: composer.text == "and [plan.md · 14 characters] too")
+        composer.text = ""
+        await app.main.work_in("none")
+        await until(pilot, lambda: composer.workspace == "")
+        composer.text = "and @plan.md too"
+        await pilot.press("enter")
+        await until(pilot, lambda: composer.text == "and [plan.md · 7 characters] too")

@@ -7,16 +7,28 @@ from typing import Any
 import pytest
 
 from claw_app.app import ClawApp
-from claw_app.burst import BURST_S, Burst, Kind
-from tests.app.driving import Until, say, shown
+from claw_app.burst import BURST_S, Burst, Heard, Kind
+from claw_app.screens.ask import AskLine
+from claw_app.widgets.bubbles import Bubble
+from tests.app.driving import Until, in_one_go, say, shown
 
 KINDS: dict[str, Kind] = {"r": "changes", "d": "changes", "j": "harmless", "w": "harmless"}
 
 
-def heard(keys: str, gap_s: float) -> list[str]:
-    """What goes to the field at each key."""
+def heard(keys: str, gap_s: float) -> list[Heard]:
+    """What is to be done at each key."""
     burst = Burst()
     return [burst.hear(key, KINDS.get(key, "nothing"), number * gap_s) for number, key in enumerate(keys)]
+
+
+def done(keys: str, gap_s: float) -> str:
+    """The commands that are carried out, in their order, without one that is kept at the end."""
+    carried_out, held = "", ""
+    for key, one in zip(keys, heard(keys, gap_s), strict=True):
+        carried_out += held if one.release else ""
+        held = key if one.hold else "" if one.release or one.text else held
+        carried_out += "" if one.hold or one.text or key not in KINDS else key
+    return carried_out
 
 
 @pytest.mark.parametrize(
@@ -30,15 +42,29 @@ def heard(keys: str, gap_s: float) -> list[str]:
         ("jjr", ""),
         ("ddd", ""),
         ("r", ""),
-        ("rw", ""),
+        ("rj", ""),
     ],
 )
 def test_keys_in_one_go_are_writing_unless_they_move_or_are_one_key_held(keys: str, text: str) -> None:
-    assert next(filter(None, heard(keys, 0.05)), "") == text
+    assert next(filter(None, (one.text for one in heard(keys, 0.05))), "") == text
+
+
+@pytest.mark.parametrize(
+    ("keys", "commands"),
+    [("r", ""), ("re", ""), ("rx", ""), ("rj", "rj"), ("dd", "dd"), ("dddd", "dddd"), ("jr", "j"), ("ddxy", "dd")],
+)
+def test_a_key_that_changes_something_is_kept_until_it_is_known_to_be_no_letter(keys: str, commands: str) -> None:
+    assert done(keys, 0.05) == commands
+
+
+def test_what_was_done_is_not_written_too() -> None:
+    assert [one.text for one in heard("dddxy", 0.05)] == ["", "", "", "", "xy"]
 
 
 def test_slow_keys_are_commands() -> None:
-    assert not any(heard("rerd", BURST_S + 0.01))
+    slow = heard("rerd", BURST_S + 0.01)
+    assert not any(one.text for one in slow)
+    assert done("rjrd", BURST_S + 0.01) == "rjr", "each comes before the next one"
 
 
 @pytest.fixture
@@ -78,3 +104,55 @@ async def test_writing_in_the_list_deletes_nothing(app: ClawApp, scripted: Any, 
         await until(pilot, lambda: app.main.composer.text == "ud")
         await pilot.pause()
         assert [chat.title for chat in scripted.chats()] == ["hello"]
+
+
+async def on_a_reply(pilot: Any, app: ClawApp, until: Until) -> Bubble:
+    bubble = app.main.transcript.replies()[-1] if app.main.transcript.replies() else await say(pilot, app, "hi", until)
+    bubble.focus()
+    await until(pilot, lambda: bubble.has_focus)
+    return bubble
+
+
+async def test_the_first_letter_of_a_word_is_no_command(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        for words in ("hello there", "regenerate", "-5 or +5", "/what is this", "3 what is this"):
+            bubble = await on_a_reply(pilot, app, until)
+            in_one_go(app, words)
+            await until(pilot, lambda words=words: app.main.composer.text == words)
+            app.main.composer.text = ""
+        await pilot.pause(BURST_S + 0.1)
+        assert app.screen is app.main and app.main.composer.has_focus and bubble.score is None
+        assert shown(app) == ["hi", "Hello **there**."] and not app._notifications
+
+
+async def test_a_letter_alone_does_its_work_after_a_moment_and_what_follows_comes_after_it(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        bubble = await on_a_reply(pilot, app, until)
+        in_one_go(app, "+")
+        await pilot.pause()
+        assert bubble.score is None
+        await until(pilot, lambda: bubble.score == 1)
+        in_one_go(app, "-", "escape")
+        await until(pilot, lambda: bubble.score == -1 and app.main.composer.has_focus)
+        assert app.main.composer.text == ""
+        await on_a_reply(pilot, app, until)
+        in_one_go(app, "+", "up")
+        await until(pilot, lambda: bubble.score == 1)
+        await on_a_reply(pilot, app, until)
+        in_one_go(app, "h")
+        await until(pilot, lambda: isinstance(app.screen, AskLine))
+
+
+async def test_a_kept_letter_does_nothing_where_something_else_has_the_focus_by_then(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        bubble = await on_a_reply(pilot, app, until)
+        in_one_go(app, "+")
+        await until(pilot, lambda: app.main._held is not None)
+        app.main.composer.focus()
+        await until(pilot, lambda: app.main._held is None)
+        await pilot.pause(0.1)
+        assert bubble.score is None

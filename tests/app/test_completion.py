@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable
@@ -13,8 +14,9 @@ import pytest
 from claw_app.app import ClawApp
 from claw_app.commands import COMMANDS, WORDS, slash_commands
 from claw_app.screens.slash_words import TITLES_KNOWN_S
+from claw_app.widgets.completion import Offer
 from claw_app.widgets.completion_files import MOST, find, token_before, tokens_in
-from tests.app.driving import said
+from tests.app.driving import in_one_go, said, say
 
 Until = Callable[..., Any]
 
@@ -183,6 +185,67 @@ async def test_unknown_commands_and_words_too_many_are_explained_and_kept(
         await until(pilot, lambda: any("/new stands alone" in n.message for n in app._notifications))
         assert app.main.composer.text == "/new york"
         assert not scripted.engine.asked
+
+
+async def test_enter_carries_out_what_stands_there_while_the_list_is_still_an_older_one(
+    app: ClawApp, scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = asyncio.Event()
+
+    async def offers(action: str, words: str) -> list[Offer]:
+        await late.wait()
+        return []
+
+    async with app.run_test() as pilot:
+        reply = await say(pilot, app, "hello", until)
+        monkeypatch.setattr(app.main, "_offers", offers)
+        composer = app.main.composer
+        for text, keys in (("/hint use no lists", ("enter",)), ("/rename Tea", ("tab", "enter"))):
+            reply.focus()
+            await until(pilot, lambda: reply.has_focus)
+            in_one_go(app, text[:1])
+            await until(pilot, lambda: composer._completions is not None and composer._completions.is_open)
+            in_one_go(app, text[1:])
+            await until(pilot, lambda text=text: text in composer._looked_up)
+            assert composer._completions.is_open, "the commands are shown until the words are there"
+            in_one_go(app, "", *keys)
+            await until(pilot, lambda: composer.text == "")
+        await until(pilot, lambda: [hint.text for hint in scripted.hints.list()] == ["use no lists"])
+        await until(pilot, lambda: [chat.title for chat in scripted.chats()] == ["Tea"])
+        assert "stands alone" not in said(app)
+        late.set()
+
+
+async def test_a_command_in_one_go_from_a_reply_is_the_one_that_was_typed(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        reply = await say(pilot, app, "hello", until)
+        reply.focus()
+        await until(pilot, lambda: reply.has_focus)
+        in_one_go(app, "/hint Always answer in capitals", "enter")
+        await until(pilot, lambda: [hint.text for hint in scripted.hints.list()] == ["Always answer in capitals"])
+        reply.focus()
+        await until(pilot, lambda: reply.has_focus)
+        in_one_go(app, "/new york", "enter")
+        await until(pilot, lambda: "/new stands alone" in said(app))
+        assert app.main.composer.text == "/new york"
+        app.main.composer.text = ""
+        in_one_go(app, "/lea", "enter")
+        await until(pilot, lambda: scripted.learn.enabled)
+
+
+async def test_tab_and_enter_take_no_file_of_a_list_for_an_older_path(
+    app: ClawApp, until: Until, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app.run_test() as pilot:
+        composer = app.main.composer
+        await pilot.press("@")
+        await until(pilot, lambda: composer._completions is not None and composer._completions.is_open)
+        monkeypatch.setattr("claw_app.widgets.completing_area.find", lambda *_: time.sleep(0.3) or [])
+        in_one_go(app, "READ", "tab")
+        await pilot.pause(0.1)
+        assert composer.text == "@READ" and composer.has_focus
 
 
 async def test_two_slashes_and_paths_are_sent_as_text(app: ClawApp, scripted: Any, until: Until) -> None:

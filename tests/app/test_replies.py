@@ -397,8 +397,10 @@ async def test_the_words_below_a_reply_can_be_clicked_on(app: ClawApp, scripted:
         await until(pilot, lambda: "- bad" in foot(bubble))
         line = next(y for y, words in enumerate(foot(bubble).split("\n")) if "- bad" in words)
         column = foot(bubble).split("\n")[line].index("- bad")
-        await until(pilot, lambda: bubble.query_one(".foot").region.height > line)
-        await pilot.click(bubble.query_one(".foot"), offset=(column + 2, line))
+        below = bubble.query_one(".foot")
+        await until(pilot, lambda: below.region.height == foot(bubble).count("\n") + 1)
+        await pilot.pause()
+        await pilot.click(below, offset=(column + 2, line))
         await until(pilot, lambda: bubble.score == -1)
 
 

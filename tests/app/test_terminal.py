@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from claw_local.engine.base import Generation, Sampling
 from claw_local.paths import locate
 from claw_local.store import Store, StoredMessage
 
@@ -166,3 +167,46 @@ def test_the_whole_terminal_is_used_whatever_the_shell_exports_and_whether_or_no
         terminal.until(lambda: 110 < max(map(len, terminal.screen().splitlines())) <= 120)
     finally:
         terminal.close()
+
+
+def test_what_is_typed_in_one_go_is_what_is_done_in_a_real_terminal(tmp_path: Path) -> None:
+    store = Store(locate(tmp_path / "home"))
+    chat = store.chats.create()
+    _, _, reply = store.messages.go_on(chat.id, "What is rain?", learn="yes")
+    made = Generation(prompt_ids=(1,), sampling=Sampling())
+    made.text, made.response_ids, made.logprobs = "Water that falls.", [5], [-1.0]
+    store.messages.finish(reply, made, state="done", timings={})
+    terminal = Terminal(tmp_path / "home", tmp_path, f"chat --chat {chat.id}")
+
+    def hints() -> list[str]:
+        return [hint.text for hint in store.hints.every()]
+
+    try:
+        terminal.shows("Water that falls.")
+        for number, hint in enumerate(("Always answer in capitals", "Use no lists at all")):
+            terminal.press("Tab")
+            terminal.shows("h hint")
+            terminal.type(f"/hint {hint}")
+            terminal.press("Enter")
+            terminal.until(lambda number=number: len(hints()) > number or "stands alone" in terminal.screen())
+            assert hints()[-1] == hint
+        terminal.press("Tab")
+        terminal.shows("h hint")
+        terminal.type("great work")  # The first letter of it gives no hint, and nothing else either.
+        terminal.shows("great work")
+        terminal.press("C-u")
+        terminal.press("F1")
+        terminal.shows("Type to search")
+        terminal.press("Escape")
+        terminal.type("right behind")  # So the terminal sends Alt+R.
+        terminal.until(lambda: "Type to search" not in terminal.screen() and "right behind" in terminal.screen())
+        terminal.press("C-u")
+        terminal.press("F1")
+        terminal.shows("Type to search")
+        terminal.press("Escape")
+        terminal.type("/learned")
+        terminal.press("Enter")
+        terminal.shows("Score over time")
+    finally:
+        terminal.close()
+        store.close()

@@ -281,9 +281,10 @@ class ChatScreen(
         home = await self.claw.home()
         chats = await self.claw.quick(home.chats, limit=LISTED)
         archived = await self.claw.quick(home.chats, limit=LISTED, archived=True)
+        own = chat if chat is not None else self.pending
+        self.composer.workspace = own.workspace if own is not None else ""
         if chats is not None and archived is not None:
             self.chats.fill(chats, chat.id if chat is not None and not self.incognito else None, archived)
-            own = chat if chat is not None else self.pending
             self.status.silent = self.incognito or (own is not None and not own.learn)
             self.top.tell(chat, incognito=self.incognito, pending=self.pending)
 

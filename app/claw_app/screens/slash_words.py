@@ -126,7 +126,8 @@ class SlashWords(Screen[None]):
         if action == "choose_model":
             return best(words, await self._known_models())
         if action in ("workspace", "attach_file"):
-            hits = await self.claw.background.slow(find, words.strip('"'))
+            beside = self.composer.workspace if action == "attach_file" else ""
+            hits = await self.claw.background.slow(find, words.strip('"'), beside)
             paths = [Offer(word=hit.path, is_path=True) for hit in hits if hit.is_folder or action == "attach_file"]
             none = [Offer(word=_NONE, about=_("This chat has no tools any more."))] if action == "workspace" else []
             return [*best(words, none), *paths]

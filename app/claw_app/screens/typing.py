@@ -79,7 +79,7 @@ class TypingActions(Screen[None]):
     async def _say_missing(self, path: str) -> None:
         from ..attachments import refused
 
-        why = await self.claw.background.slow(refused, path)
+        why = await self.claw.background.slow(refused, path, self.composer.workspace)
         words = _("{why} Enter again sends it as plain words.", why=why)
         self.claw.say(words.lstrip(), severity="warning", timeout=8)
 
@@ -87,7 +87,7 @@ class TypingActions(Screen[None]):
         from ..attachments import read
 
         try:
-            attachment = await self.claw.background.slow(read, path)
+            attachment = await self.claw.background.slow(read, path, self.composer.workspace)
         except Exception as error:
             self.claw.say(self.claw.sentence(error), title=_("Not attached"), severity="warning", timeout=8)
         else:

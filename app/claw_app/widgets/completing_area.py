@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .completion import Completions, Offer
 
 
+NOTHING = ("", "")
+
+
 class CompletingArea(ChipArea):
     """A slash at the beginning opens a list of commands, and a space behind one a list of words for it; `@` one of
     files."""
@@ -53,8 +56,9 @@ class CompletingArea(ChipArea):
 
     def __init__(self, *, id: str, placeholder: str) -> None:
         self._completions: Completions | None = None
-        self._looked_up = ""
-        self._words_for = ""
+        self._looked_up = self._offered_for = NOTHING
+        self.workspace = ""
+        """The folder in which a typed path is looked for first; empty: the chat has none."""
         super().__init__(id=id, placeholder=placeholder)
 
     @property
@@ -65,17 +69,32 @@ class CompletingArea(ChipArea):
     def _walked(self) -> bool:
         return self._completions is not None and self._completions.walked
 
-    def _is_fresh(self) -> bool:
-        """Whether the open list belongs to what is typed now."""
-        return self._looked_up == self.before_cursor()
+    @property
+    def _typed(self) -> tuple[str, str]:
+        """What stands in the field, and before the cursor in its line."""
+        return self.text, self.before_cursor()
+
+    def _chosen(self) -> Offer | None:
+        """What a key takes from the list: nothing, while the one that is shown belongs to an older text."""
+        if self._completions is None or self._offered_for != self._typed:
+            return None
+        return self._completions.chosen
+
+    def _entered(self) -> Offer | None:
+        """What Enter takes: the same; before this was looked up, what would stand first among the commands."""
+        if self._looked_up == self._typed:
+            return self._chosen()
+        from .completion import command_offers
+
+        return next(iter(command_offers(self.text)), None)
 
     @on(TextArea.Changed)
     @on(TextArea.SelectionChanged)
     def _look_up(self) -> None:
-        typed = self.before_cursor()
-        if typed == self._looked_up:
+        if self._typed == self._looked_up:
             return
-        self._looked_up = typed
+        self._looked_up = self._typed
+        typed = self.before_cursor()
         token = token_before(typed)
         if self.text.startswith("/") and typed == self.text and token is None:
             from .completion import command_offers
@@ -92,7 +111,7 @@ class CompletingArea(ChipArea):
             self._offer([])
 
     async def _look_up_files(self, token: Token) -> None:
-        hits = await self._background.slow(find, token.typed)
+        hits = await self._background.slow(find, token.typed, self.workspace)
         if token_before(self.before_cursor()) == token:
             from .completion import Offer
 
@@ -102,9 +121,9 @@ class CompletingArea(ChipArea):
         """What may be meant by the words behind a command, unless something else stands in the field by now."""
         if typed == self.before_cursor() == self.text and self.has_focus:
             self._offer(offers)
-            self._words_for = typed
 
     def _offer(self, offers: list[Offer]) -> None:
+        self._offered_for = self._typed
         if self._completions is None:
             if not offers or not isinstance(self.parent, Widget):
                 return
@@ -117,7 +136,7 @@ class CompletingArea(ChipArea):
     def on_blur(self) -> None:
         if self._completions is not None:
             self._completions.close()
-            self._looked_up = ""
+            self._looked_up = NOTHING
 
     def take_offer(self, offer: Offer) -> None:
         """An offer was clicked on."""

@@ -58,10 +58,19 @@ def tokens_in(text: str) -> list[tuple[str, str]]:
     return [(token, path) for token, path in found if path]
 
 
-def is_file(typed: str) -> bool:
+def place(typed: str, workspace: str = "") -> Path:
+    """Where a typed path is: in the chat's workspace, if it is there, else as seen from the current folder. One that
+    begins with / or ~ is where it says. Blocks. Raises OSError, RuntimeError, ValueError: it is nowhere."""
+    path = Path(typed).expanduser()
+    if workspace and (inside := Path(workspace) / path).exists():
+        return inside
+    return path
+
+
+def is_file(typed: str, workspace: str = "") -> bool:
     """Whether this names a file that exists. Blocks."""
     try:
-        return Path(typed).expanduser().is_file()
+        return place(typed, workspace).is_file()
     except (OSError, RuntimeError, ValueError):
         return False
 
@@ -71,11 +80,16 @@ def looks_like_file(path: str) -> bool:
     return "/" in path or bool(re.search(r"\w\.[A-Za-z][A-Za-z0-9]{0,4}$", path))
 
 
-def find(typed: str) -> list[FileHit]:
-    """The entries of the typed folder that fit the rest, best first. Blocks: call it in a thread.
+def find(typed: str, workspace: str = "") -> list[FileHit]:
+    """The entries of the typed folder that fit the rest, best first: those of the chat's workspace, or, where nothing
+    there fits, as seen from the current folder. Blocks: call it in a thread.
 
     Hidden files are offered only after a dot. Nothing is an error here: an unreadable folder offers nothing.
     """
+    return (_find(typed, workspace) if workspace else []) or _find(typed, "")
+
+
+def _find(typed: str, folder: str) -> list[FileHit]:
     if typed in ("~", ".."):
         typed += "/"
     slashed = typed.replace(os.sep, "/")
@@ -85,7 +99,7 @@ def find(typed: str) -> list[FileHit]:
     wanted = stem.lower()
     end = time.monotonic() + LONGEST_S
     try:
-        with os.scandir(Path(prefix or ".").expanduser()) as entries:
+        with os.scandir(Path(folder) / Path(prefix or ".").expanduser()) as entries:
             for number, entry in enumerate(entries):
                 if number % 1000 == 999 and time.monotonic() > end:
                     break

@@ -18,6 +18,7 @@ from .completing_area import CompletingArea
 from .completion_files import looks_like_file, tokens_in
 
 _NEW_LINE = ("shift+enter", "alt+enter", "ctrl+j")
+_LIST_KEYS = ("up", "down", "ctrl+p", "ctrl+n", "escape", "tab", "enter")
 
 
 class Composer(CompletingArea):
@@ -89,7 +90,7 @@ class Composer(CompletingArea):
         """Put back what `draft` gave, in place of what stands there."""
         self.text = self.chips.fold(clean(draft)) if draft else ""
         self.move_cursor(self.document.end)
-        self._looked_up = self.before_cursor()  # Nobody is typing: no list opens.
+        self._looked_up = self._typed  # Nobody is typing: no list opens.
 
     def throw_away(self) -> None:
         """Empty the field; undo brings back what stood there."""
@@ -160,18 +161,21 @@ class Composer(CompletingArea):
     def _take_key(self, key: str) -> bool:
         """Do what this key does in the list of completions, or in the field. Whether it was taken."""
         completions = self._completions
-        if completions is not None and completions.is_open and self._is_fresh():
+        if completions is not None and completions.is_open and key in _LIST_KEYS:
+            self._look_up()  # Of letters that came just before this key, nobody has told yet.
+        if completions is not None and completions.is_open and self._looked_up == self._typed:
             if key in ("up", "down", "ctrl+p", "ctrl+n"):
                 completions.walk(1 if key in ("down", "ctrl+n") else -1)
                 return True
             if key == "escape":
-                self._looked_up = self.before_cursor()
                 completions.close()
                 return True
-            chosen = completions.chosen
+            chosen = self._chosen()
             if chosen is not None and (key == "tab" or (key == "enter" and chosen.file is not None)):
                 self._take(chosen)
                 return True
+            if key == "tab":
+                return True  # What it is to take is not known yet.
             if key == "space":
                 self._attach_what_is_typed(completions)
         if key == "enter":
@@ -198,12 +202,10 @@ class Composer(CompletingArea):
             return
         name, _, words = text[1:].partition(" ")
         if text.startswith("/") and not text.startswith("//") and "/" not in name and "\n" not in text:
-            open_list = self._completions if self._completions is not None and self._is_fresh() else None
-            chosen = open_list.chosen if open_list is not None else None
-            value = ""
+            chosen, value = self._entered(), ""
             if chosen is not None and chosen.command is not None:
                 name = chosen.command.slash
-            elif chosen is not None and chosen.word and self._words_for == self.text and self._walked:
+            elif chosen is not None and chosen.word and self._walked:
                 words, value = chosen.word, chosen.value
             self.post_message(self.Commanded(name, words.strip(), value))
         elif tokens := [] if text.startswith("/") else tokens_in(self.text):
@@ -219,8 +221,8 @@ class Composer(CompletingArea):
         """A typed path that was not attached yet is attached now, so that it is seen before it is sent."""
         from .completion_files import is_file
 
-        text = self.text
-        found = await self._background.slow(lambda: [(token, path) for token, path in tokens if is_file(path)])
+        text, folder = self.text, self.workspace
+        found = await self._background.slow(lambda: [(token, path) for token, path in tokens if is_file(path, folder)])
         if text != self.text:
             return
         missing = next((path for _, path in tokens if looks_like_file(path)), "")
@@ -265,8 +267,8 @@ class Composer(CompletingArea):
         self._place = place
         self._shown = self.chips.fold(self._sent[place]) if place < len(self._sent) else self._draft
         self.text = self._shown
-        self._looked_up = self._shown
         self.move_cursor(self.document.end)
+        self._looked_up = self._typed
 
     def action_scroll(self, pages: int) -> None:
         """Scroll the messages, not the field."""
