@@ -109,7 +109,8 @@ async def test_writing_in_the_list_deletes_nothing(app: ClawApp, scripted: Any, 
 async def on_a_reply(pilot: Any, app: ClawApp, until: Until) -> Bubble:
     bubble = app.main.transcript.replies()[-1] if app.main.transcript.replies() else await say(pilot, app, "hi", until)
     bubble.focus()
-    await until(pilot, lambda: bubble.has_focus)
+    await until(pilot, lambda: app.focused is bubble)
+    await pilot.pause()
     return bubble
 
 
@@ -139,7 +140,7 @@ async def test_a_letter_alone_does_its_work_after_a_moment_and_what_follows_come
         assert app.main.composer.text == ""
         await on_a_reply(pilot, app, until)
         in_one_go(app, "+", "up")
-        await until(pilot, lambda: bubble.score == 1)
+        await until(pilot, lambda: bubble.score == 1 and app.focused is not bubble)
         await on_a_reply(pilot, app, until)
         in_one_go(app, "h")
         await until(pilot, lambda: isinstance(app.screen, AskLine))

@@ -202,7 +202,7 @@ async def test_enter_carries_out_what_stands_there_while_the_list_is_still_an_ol
         composer = app.main.composer
         for text, keys in (("/hint use no lists", ("enter",)), ("/rename Tea", ("tab", "enter"))):
             reply.focus()
-            await until(pilot, lambda: reply.has_focus)
+            await until(pilot, lambda: app.focused is reply)
             in_one_go(app, text[:1])
             await until(pilot, lambda: composer._completions is not None and composer._completions.is_open)
             in_one_go(app, text[1:])
@@ -222,11 +222,11 @@ async def test_a_command_in_one_go_from_a_reply_is_the_one_that_was_typed(
     async with app.run_test() as pilot:
         reply = await say(pilot, app, "hello", until)
         reply.focus()
-        await until(pilot, lambda: reply.has_focus)
+        await until(pilot, lambda: app.focused is reply)
         in_one_go(app, "/hint Always answer in capitals", "enter")
         await until(pilot, lambda: [hint.text for hint in scripted.hints.list()] == ["Always answer in capitals"])
         reply.focus()
-        await until(pilot, lambda: reply.has_focus)
+        await until(pilot, lambda: app.focused is reply)
         in_one_go(app, "/new york", "enter")
         await until(pilot, lambda: "/new stands alone" in said(app))
         assert app.main.composer.text == "/new york"
