@@ -18,6 +18,8 @@ from textual.markup import escape
 from textual.notifications import Notification, Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
+from textual.widget import Widget
+from textual.widgets._toast import Toast, ToastRack
 
 from claw_local.errors import ClawError, NotFoundError, RestoredError
 from claw_local.language import _
@@ -295,7 +297,15 @@ class ClawApp(App[None]):
         """What was said about this is no longer so."""
         said = self._said.pop(topic, None)
         for old in [one for one in self._notifications if one.message == said]:
+            self._clear_away(old)
             self._unnotify(old)
+
+    def _clear_away(self, old: Notification) -> None:
+        """With what it stands in, which Textual leaves there, as an empty place."""
+        for rack in self.screen.children:
+            for toast in rack.walk_children(Toast) if isinstance(rack, ToastRack) else ():
+                if toast._notification == old and isinstance(toast.parent, Widget):
+                    toast.parent.remove()
 
     def _on_notify(self, event: Notify) -> None:
         """Before Textual shows it: the same words stand there once, and no more than a few at all."""
@@ -307,6 +317,7 @@ class ClawApp(App[None]):
             del kept[0]
         for old in there:
             if old not in kept:
+                self._clear_away(old)
                 self._unnotify(old, refresh=False)
 
     def _rows(self, said: Notification) -> int:
