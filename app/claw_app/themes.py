@@ -142,14 +142,15 @@ class Look:
         for theme in self.themes.values():
             app.register_theme(theme)
         if self.chosen not in app.available_themes:
-            self.problems.append(
-                _(
-                    "There is no theme {chosen}, so the app wears {name}. There are: {value}.",
-                    chosen=self.chosen,
-                    name=DARK.name,
-                    value=", ".join(sorted(app.available_themes)),
+            if not any(f"{self.chosen}.toml" in words for words in self.problems):  # Else it is said what is wrong.
+                self.problems.append(
+                    _(
+                        "There is no theme {chosen}, so the app wears {name}. There are: {value}.",
+                        chosen=self.chosen,
+                        name=DARK.name,
+                        value=", ".join(sorted(app.available_themes)),
+                    )
                 )
-            )
             self.chosen = DARK.name
         app.theme = self.chosen
 

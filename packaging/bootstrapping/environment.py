@@ -46,6 +46,7 @@ class Environment:
         self.folder = root / ".venv"
         self.stamp_file = self.folder / "claw-local-stamp.json"
         self.log = self.folder / "bootstrap.log"
+        self.scratch = self.folder / "scratch"
         self.constraints = root / "packaging" / "constraints-cpu.txt"
 
     @property

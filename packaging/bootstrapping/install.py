@@ -64,9 +64,12 @@ class Installer:
         extras |= installed
         self._prepare(constrained=constrained)
         self._line.settle(f"Setting up {environment.folder} (llama.cpp with CMAKE_ARGS={flags})")
-        self._install_engine(flags, afresh=other_build)
-        self._pip("claw-local", ["-e", f"{environment.root}[{','.join(sorted(extras))}]"], flags)
-        self._check_engine(flags)
+        try:
+            self._install_engine(flags, afresh=other_build)
+            self._pip("claw-local", ["-e", f"{environment.root}[{','.join(sorted(extras))}]"], flags)
+            self._check_engine(flags)
+        finally:
+            shutil.rmtree(environment.scratch, ignore_errors=True)  # What pip leaves there when it is stopped.
         environment.write_stamp(extras, flags)
         return True
 
@@ -152,20 +155,23 @@ class Installer:
 
     def _run(self, command: list[str], stage: str, flags: str, timeout_s: float | None = None) -> Finished:
         environment = self._environment
+        environment.scratch.mkdir(exist_ok=True)
         return run_logged(
             command,
             stage=stage,
             log=environment.log,
             line=self._line,
             cwd=environment.root,
-            env=child_environment(flags),
+            env=child_environment(flags, environment.scratch),
             timeout_s=timeout_s,
         )
 
 
-def child_environment(flags: str) -> dict[str, str]:
-    """The environment of pip and of the probe: what the person has set, plus CMAKE_ARGS."""
+def child_environment(flags: str, scratch: Path) -> dict[str, str]:
+    """The environment of pip and of the probe: what the person has set, plus CMAKE_ARGS, and a folder for what they
+    need on the way (hundreds of megabytes: /tmp may be small)."""
     environment = {**os.environ, "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1", "PIP_USER": "0"}
+    environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))
     environment.pop("PYTHONHOME", None)
     if flags:
         environment["CMAKE_ARGS"] = flags

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from textual import events
 
 from claw_app.app import ClawApp
 from claw_app.burst import BURST_S, Burst, Heard, Kind
@@ -157,3 +158,16 @@ async def test_a_kept_letter_does_nothing_where_something_else_has_the_focus_by_
         await until(pilot, lambda: app.main._held is None)
         await pilot.pause(0.1)
         assert bubble.score is None
+
+
+async def test_a_key_right_behind_the_one_that_opens_the_list_is_the_lists(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    scripted.new_chat(title="eggs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        for key in (events.Key("ctrl+o", None), events.Key("r", "r")):
+            app.post_message(key)
+        await until(pilot, lambda: app.main.focused is app.main.chats)
+        await pilot.pause(BURST_S + 0.1)
+        assert app.main.composer.text == ""

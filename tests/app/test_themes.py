@@ -18,6 +18,7 @@ from claw_app.app import ClawApp
 from claw_app.own_themes import own_theme
 from claw_app.themes import CONTRAST, DARK, LIGHT, OURS, Look, variable_defaults
 from claw_local.paths import Paths, locate
+from tests.app.driving import said
 
 Until = Callable[..., Any]
 TEXTS = ("foreground", "quiet", "primary", "secondary", "accent", "success", "warning", "error")
@@ -137,15 +138,14 @@ def test_files_that_are_no_themes_stop_nothing(paths: Paths) -> None:
 
 
 async def test_an_own_theme_that_cannot_be_drawn_leaves_the_app_in_ours_and_is_said(
-    scripted: Any, paths: Paths
+    scripted: Any, paths: Paths, until: Until
 ) -> None:
     (paths.themes / "bad.toml").write_text('primary = "#58a6ff"\n[variables]\nfooter-background = "nope"\n', "utf-8")
     paths.settings.write_text('[app]\ntheme = "bad"\n', "utf-8")
     app = ClawApp(lambda: scripted, look=Look(paths))
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await until(pilot, lambda: "variables.footer-background is not a colour" in said(app))
         assert app.theme == DARK.name
-        assert any("variables.footer-background is not a colour" in n.message for n in app._notifications)
 
 
 def test_the_chosen_theme_comes_from_the_settings_and_the_environment_goes_first(

@@ -90,10 +90,11 @@ def test_the_engine_is_the_one_the_project_asks_for(root):
     assert engine_requirement(root / "pyproject.toml").startswith("llama-cpp-python>=")
 
 
-def test_the_build_sees_the_flags_and_what_else_was_set(monkeypatch):
+def test_the_build_sees_the_flags_and_what_else_was_set(monkeypatch, tmp_path):
     monkeypatch.setenv("PIP_USER", "1")
     monkeypatch.setenv("MARK", "kept")
-    seen = child_environment("-DGGML_NATIVE=OFF")
+    seen = child_environment("-DGGML_NATIVE=OFF", tmp_path)
+    assert seen["TMPDIR"] == str(tmp_path)
     assert (seen["CMAKE_ARGS"], seen["MARK"], seen["PIP_USER"]) == ("-DGGML_NATIVE=OFF", "kept", "0")
 
 

@@ -79,12 +79,12 @@ class ChatActions(UndoActions):
         self.run_worker(self.refresh_chats())  # Other programs write chats too.
         if self.sidebar.display and not self.sidebar.has_the_focus:
             self.chats.to_open_chat()
-            self.chats.focus()
+            self.set_focus(self.chats)  # At once: the next key is the list's.
             return
         shown = not self.sidebar.display
         self.sidebar.display = shown
         self.chats.to_open_chat()
-        (self.chats if shown else self.composer).focus()
+        self.set_focus(self.chats if shown else self.composer)
 
     def action_filter_chats(self) -> None:
         """Go to the filter above the list."""
