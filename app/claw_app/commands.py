@@ -249,12 +249,18 @@ def key_names(command: Command) -> str:
     return ", ".join(key_name(key) if len(key) > 1 else key for key in keys)
 
 
+AT_ONCE = {"toggle_chats"}
+"""What takes effect before the next key is looked at: that one is meant for where the focus goes."""
+
+
 def bindings() -> list[Binding]:
     """The table as Textual bindings. Letters never reach them while a text field has the focus."""
     made = []
     for command in COMMANDS:
         if command.keys:
-            made.append(Binding(command.keys, command.action, command.short or command.title, show=bool(command.short)))
+            shown = command.short or command.title
+            first = command.action in AT_ONCE
+            made.append(Binding(command.keys, command.action, shown, show=bool(command.short), priority=first))
         if command.letters:
             made.append(Binding(command.letters, command.action, command.title, show=False))
     return made
