@@ -66,9 +66,8 @@ def main(arguments: list[str]) -> int:
     if chosen.remove:
         print(f"Removed from {share}: {len(made)} files")
     else:
-        print(
-            f"Written to {share}: {len(made)} files. The packages it is built on and their licences: {share / NOTICES}"
-        )
+        print(f"Written to {share}: {len(made)} files")
+        print(f"The packages it is built on, and their licences: {share / NOTICES}")
     return 0
 
 

@@ -86,7 +86,9 @@ def _how_on(command: str) -> str:
 def _is_off(python: str) -> bool:
     """Whether learning is known to be off. False too where the store cannot be opened without asking anybody."""
     try:
-        asked = subprocess.run([python, "-P", "-c", SWITCH], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        asked = subprocess.run(
+            [python, "-P", "-c", SWITCH], check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return asked.stdout.strip() == b"off"
