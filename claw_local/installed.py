@@ -5,6 +5,7 @@ It must never remove anything by itself, and never read what is in a chat.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -87,7 +88,7 @@ def take_out(piece: Piece) -> None:
     """Remove one piece; a schedule is ended first. Raises OSError."""
     if piece.line:
         text = piece.path.read_text("utf-8")
-        kept = "".join(line for line in text.splitlines(keepends=True) if line.strip() != piece.line)
+        kept = _without(text, piece.line)
         target = piece.path.resolve()  # Often a link into a folder of dotfiles.
         mode = target.stat().st_mode & 0o777
         aside = target.with_name(f"{target.name}.{APP}-new")
@@ -103,6 +104,20 @@ def take_out(piece: Piece) -> None:
     if piece.kind == "schedule":
         _end(piece.path)
     piece.path.unlink(missing_ok=True)
+    if piece.kind == "shell completion" and piece.path.parent.name == ".bash_completions":
+        with contextlib.suppress(OSError):  # Typer makes it; what others keep in it stays.
+            piece.path.parent.rmdir()
+
+
+def _without(text: str, line: str) -> str:
+    """The text without a line, and without the empty one that Typer puts before it."""
+    kept: list[str] = []
+    for one in text.splitlines(keepends=True):
+        if one.strip() != line:
+            kept.append(one)
+        elif kept and not kept[-1].strip():
+            kept.pop()
+    return "".join(kept)
 
 
 def _end(unit: Path) -> None:

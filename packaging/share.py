@@ -16,6 +16,7 @@ from documenting import commands, completions, licences, manpages
 
 DESKTOP = Path(__file__).parent / "desktop"
 APP_ID = "local.claw.ClawLocal"
+NOTICES = "doc/claw-local/NOTICES.md"
 _PLACES = {
     "bash": "bash-completion/completions/claw-local",
     "zsh": "zsh/site-functions/_claw-local",
@@ -36,7 +37,7 @@ def files() -> dict[str, str]:
         ("metainfo", "metainfo.xml"),
     ):
         found[f"{place}/{APP_ID}.{suffix}"] = (DESKTOP / f"{APP_ID}.{suffix}").read_text("utf-8")
-    found["doc/claw-local/NOTICES.md"] = licences.as_markdown()
+    found[NOTICES] = licences.as_markdown()
     return found
 
 
@@ -55,14 +56,31 @@ def main(arguments: list[str]) -> int:
             file = share / name
             if chosen.remove:
                 file.unlink(missing_ok=True)
+                _tidy(file.parent, share)
             else:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(content, "utf-8")
     except OSError as error:
         sys.stderr.write(f"{error.filename}: {error.strerror}. Choose a folder that you may write to.\n")
         return 1
-    print(f"{'Removed from' if chosen.remove else 'Written to'} {share}: {len(made)} files")
+    if chosen.remove:
+        print(f"Removed from {share}: {len(made)} files")
+    else:
+        print(f"Written to {share}: {len(made)} files")
+        print(f"The packages it is built on, and their licences: {share / NOTICES}")
     return 0
+
+
+def _tidy(folder: Path, share: Path) -> None:
+    """Remove a folder of ours and those above it, below `share` alone, as far as nothing is in them."""
+    while folder != share and folder.is_relative_to(share):
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError:  # Something else is in it.
+            return
+        folder = folder.parent
 
 
 if __name__ == "__main__":

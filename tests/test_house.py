@@ -14,6 +14,7 @@ FOLDERS = {"claw_local": ROOT, "claw_app": ROOT / "app", "claw_trainer": ROOT / 
 
 LAYERS = {
     "errors": 0,
+    "extras": 0,
     "files": 0,
     "glimpse": 0,
     "invalid": 0,

@@ -18,7 +18,9 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from claw_local import extras
 from claw_local.errors import UsageError
+from claw_local.language import _
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -49,7 +51,7 @@ def serve(arguments: Sequence[str], *, port: int = 0, announce: Callable[[str], 
         from .web_server import PageServer
     except ImportError as error:
         raise UsageError(
-            'The chat in a browser needs the extra `web`. Install it: pip install "claw-local[web]"'
+            _("The chat in a browser needs the extra `web`. Install it: {command}", command=extras.to_type("web"))
         ) from error
     listening = _listen(port)
     door = Door(f"{HOST}:{listening.getsockname()[1]}")

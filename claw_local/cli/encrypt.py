@@ -121,7 +121,7 @@ def status(json_output: bool = JSON_OPTION) -> None:
     else:
         typer.echo(_("The store is encrypted: opened with a passphrase."))
     if not cipher.is_installed():
-        typer.echo(_(cipher.MISSING))
+        typer.echo(cipher.missing())
     if noted is not None and not encrypted:
         typer.echo(
             _("Encrypting it, or making it plain, was not finished: run `claw-local encrypt on` or `off` again.")

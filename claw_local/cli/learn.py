@@ -246,7 +246,7 @@ def _say_what_was_left(assistant: Any) -> None:
 def _stopped(run: Run) -> str:
     """Of a run that Ctrl-C left, in one sentence."""
     if run.begins_anew:
-        return _("Stopped before anything was learned that could be kept; `claw-local learn now` begins anew.")
+        return _("Stopped before it was settled what to learn from; `claw-local learn now` begins anew.")
     return _("Paused; `claw-local learn now` goes on from {place}.", place=run.where)
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from .. import extras
 from ..errors import UsageError
+from ..language import _
 from .common import JSON_OPTION, harmless, plain, print_json, print_table
 
 if TYPE_CHECKING:
@@ -159,7 +161,9 @@ def _installed() -> None:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
+        raise UsageError(
+            _("Serving needs the extra `serve`. Install it: {command}", command=extras.to_type("serve"))
+        ) from error
 
 
 def _first_key(assistant: Assistant, host: str, *, learn: bool, needed: bool) -> str | None:

@@ -25,7 +25,8 @@ def check_learning(part: str, outcome: Outcome | None, *, learns_on: str = "") -
     """Judge how the probe of one part ended. `learns_on`: what a run would compute on, in words."""
     pip = f"{python_command()} -m pip install"
     if outcome is None:
-        return Check(part, "warning", _("not installed: learning needs it"), extra.as_typed(extra.install_command()))
+        remedy = tidy(extra.as_typed(extra.install_command()))
+        return Check(part, "warning", _("not installed: learning needs it"), remedy)
     if not outcome.worked:
         return Check(
             part,

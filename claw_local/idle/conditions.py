@@ -86,7 +86,11 @@ def of_facts(settings: IdleSettings, facts: Facts, wall: datetime, *, running: b
     if not running:
         found += [
             Condition("possible", not facts.lacking, facts.lacking or _("all that learning needs is there")),
-            Condition("failures", not facts.wish, facts.wish or _("nothing went wrong twice in the same way")),
+            Condition(
+                "failures",
+                not facts.wish,
+                _("your word. {why}", why=facts.wish) if facts.wish else _("nothing went wrong twice in the same way"),
+            ),
             _lessons(settings, facts),
             _alone(facts),
             _rest(facts),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import shlex
-import sys
-from pathlib import Path
 
+from .. import extras
+from ..extras import as_typed
+
+__all__ = ["as_typed", "install_command", "missing"]
 NEEDED = ("torch", "transformers", "peft", "safetensors", "claw_trainer")
 
 
@@ -16,19 +17,8 @@ def missing() -> list[str]:
 
 
 def install_command() -> list[str]:
-    """What installs them: the set-up script in a folder that has one and its `.venv` is in use, else pip."""
-    root = Path(__file__).resolve().parents[2]
-    script = root / "packaging" / "bootstrap.py"
-    if script.is_file() and Path(sys.prefix).resolve() == (root / ".venv").resolve():
-        return [sys.executable, str(script), "learn"]
-    return [sys.executable, "-P", "-m", "pip", "install", "claw-local[train]"]
-
-
-def as_typed(command: list[str]) -> str:
-    """A command as a person types it."""
-    if "pip" in command:
-        return "pip install 'claw-local[train]'"
-    return shlex.join(["python3", *command[1:]])
+    """What installs them."""
+    return extras.install_command("train")
 
 
 def _there(name: str) -> bool:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from .. import extras
 from ..errors import UsageError
+from ..language import _
 
 if TYPE_CHECKING:
     import uvicorn
@@ -88,7 +90,9 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
         from .protocol import Punctual
         from .service import Serve
     except ImportError as error:
-        raise UsageError('Serving needs the extra `serve`. Install it: pip install "claw-local[serve]"') from error
+        raise UsageError(
+            _("Serving needs the extra `serve`. Install it: {command}", command=extras.to_type("serve"))
+        ) from error
 
     together = assistant.settings.model.together
     # An engine that writes several replies at once shares its places out itself, and takes them from whoever has many:

@@ -6,12 +6,10 @@ import sqlite3
 import threading
 from typing import Any
 
+from .. import extras
 from ..errors import StoreError
-from ..language import N_, _
+from ..language import _
 
-MISSING = N_(
-    'An encrypted store needs a package that is not installed. Install it: pip install "claw-local[encrypted]"'
-)
 _ERRORS = (
     "InterfaceError",
     "DatabaseError",
@@ -25,6 +23,14 @@ _ERRORS = (
 _guard = threading.Lock()
 
 
+def missing() -> str:
+    """What to say where the package is not installed."""
+    return _(
+        "An encrypted store needs a package that is not installed. Install it: {command}",
+        command=extras.to_type("encrypted"),
+    )
+
+
 def package() -> Any:
     """The package's module, which is used as `sqlite3` is, and raises what `sqlite3` raises.
 
@@ -34,7 +40,7 @@ def package() -> Any:
     try:
         from sqlcipher3 import dbapi2
     except ImportError as error:
-        raise StoreError(_(MISSING)) from error
+        raise StoreError(missing()) from error
     with _guard:
         _join_errors(dbapi2)
     return dbapi2

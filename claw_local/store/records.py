@@ -264,6 +264,8 @@ class Run:
         result: as `learn now --json` prints it.
         inputs: fingerprint of what it works on; "" before that is known.
         checkpoint: where it can go on, as {"phase": ..., "step": steps done, "steps": of how many}; empty if nowhere.
+            Phases: "start"; "planned": what it learns from is settled, and each answer drawn since is kept;
+            "practising", "training", "gate".
         lineage: the replies it learns from.
         failures: how often it went wrong, oldest first.
         economy: how hard it saves memory: 0 not, 1 small micro-batches, 2 activations computed again,
@@ -297,7 +299,7 @@ class Run:
 
     @property
     def begins_anew(self) -> bool:
-        """Whether going on with it is to begin anew: it was left before anything was trained."""
+        """Whether going on with it is to begin anew: it was left before it was settled what it learns from."""
         return not self.checkpoint or self.checkpoint["phase"] == "start"
 
     @property

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from .. import extras
 from ..errors import StoreError, UsageError
 from ..files import write_whole
 from ..language import _
@@ -256,7 +257,10 @@ def into_keyring() -> str:
         keyring.set_password(SERVICE, NAME, new)
     except ImportError as error:
         raise StoreError(
-            _('The keyring needs a package that is not installed. Install it: pip install "claw-local[encrypted]"')
+            _(
+                "The keyring needs a package that is not installed. Install it: {command}",
+                command=extras.to_type("encrypted"),
+            )
         ) from error
     except Exception as error:  # Each backend fails in its own way.
         raise StoreError(

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+from .. import extras
 from ..engine.tool_forms import ToolSpec
+from ..language import _
 from .base import Call, Prepared, Result, ToolError
 from .mcp_connecting import START_S, Muttered, connected
 from .mcp_settings import McpServer
@@ -38,10 +40,6 @@ LONGEST_SCHEMA = 8000
 _SILENT = -32001
 """The package's error for a request that was not answered in time."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
-MISSING = (
-    "MCP servers need the package `mcp`, which is not installed. "
-    'Install it (pip install "claw-local[mcp]"), or rename mcp.json.'
-)
 
 
 @atexit.register
@@ -79,7 +77,13 @@ class McpServers:
         try:
             import mcp  # noqa: F401
         except ImportError:
-            self.problems.append(MISSING)
+            self.problems.append(
+                _(
+                    "MCP servers need the package `mcp`, which is not installed. Install it ({command}), or rename "
+                    "mcp.json.",
+                    command=extras.to_type("mcp"),
+                )
+            )
             return self
         _OPEN.add(self)
         self._loop = asyncio.new_event_loop()
@@ -226,7 +230,7 @@ class McpServers:
     async def _listed(self, server: str, client: Client) -> list[ToolSpec]:
         found: list[ToolSpec] = []
         cursor: str | None = None
-        for _ in range(10):
+        for __ in range(10):
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
                 schema = json.dumps(tool.input_schema)

@@ -18,6 +18,16 @@ EXTRAS = {
     "learn": frozenset({"tiny", "train"}),
     "test": frozenset({"tiny", "train", "dev"}),
 }
+SWITCH = """
+from claw_local.idle.learning import SWITCH
+from claw_local.paths import locate
+from claw_local.store import Store
+
+paths = locate()
+state = Store(paths).flags.get(SWITCH) if paths.database.is_file() else None
+print("on" if state == "on" else "off")
+"""
+"""Says whether learning is on, in a Python that has the package."""
 USAGE = """usage: python3 packaging/bootstrap.py chat  [options of claw-local chat]
        python3 packaging/bootstrap.py learn
        python3 packaging/bootstrap.py test  [options of pytest]
@@ -65,10 +75,23 @@ def main(arguments: list[str]) -> int:
     if verb == "test":
         return hand_over([python, str(ROOT / "packaging" / "check.py"), *rest])
     command = environment.python.parent / "claw-local"
-    print(
-        f"What learning needs is installed. Whether your chats teach is up to you: {os.path.relpath(command)} learn on"
-    )
+    print(f"What learning needs is installed.{'' if not _is_off(python) else _how_on(os.path.relpath(command))}")
     return 0
+
+
+def _how_on(command: str) -> str:
+    return f" Whether your chats teach is up to you: {command} learn on"
+
+
+def _is_off(python: str) -> bool:
+    """Whether learning is known to be off. False too where the store cannot be opened without asking anybody."""
+    try:
+        asked = subprocess.run(
+            [python, "-P", "-c", SWITCH], check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return asked.stdout.strip() == b"off"
 
 
 def hand_over(command: list[str]) -> int:

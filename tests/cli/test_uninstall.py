@@ -51,7 +51,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     wants.mkdir()
     (wants / "claw-local-learn.timer").symlink_to("../claw-local-learn.timer")
     (user / "dotfiles").write_text(
-        f"alias ll='ls -l'\nsource '{user}/.bash_completions/claw-local.sh'\nexport EDITOR=vi\n", "utf-8"
+        f"alias ll='ls -l'\n\nsource '{user}/.bash_completions/claw-local.sh'\nexport EDITOR=vi\n", "utf-8"
     )
     (user / ".bashrc").symlink_to("dotfiles")
     return user
@@ -107,6 +107,7 @@ def test_a_yes_alone_keeps_the_data(user: Path, kept: Paths, capsys: pytest.Capt
     assert files(user) == {
         *(".bashrc", "dotfiles", ".local/share/man/man1/other.1", ".config/systemd/user/other.timer"),
     }
+    assert not (user / ".bash_completions").exists()
     # What else stood in the shell's start stays, and the link to it too.
     assert (user / ".bashrc").is_symlink()
     assert (user / "dotfiles").read_text("utf-8") == "alias ll='ls -l'\nexport EDITOR=vi\n"

@@ -60,7 +60,7 @@ def test_with_the_defaults_all_holds() -> None:
         ({"used_s": 7200}, "budget", "tomorrow (today's 120 minutes are used)"),
         ({"rest_s": 1800}, "rest", "30 minutes to pass"),
         ({"other_run": True}, "alone", "the run that goes on to end"),
-        ({"wish": "It went wrong twice."}, "failures", "It went wrong twice."),
+        ({"wish": "It went wrong twice."}, "failures", "your word. It went wrong twice."),
         ({"lacking": "packages"}, "possible", "packages"),
     ],
 )

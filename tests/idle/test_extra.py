@@ -25,4 +25,4 @@ def test_the_set_up_script_installs_where_its_environment_is_in_use(monkeypatch:
 
 def test_elsewhere_pip_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert extra.as_typed(extra.install_command()) == "pip install 'claw-local[train]'"
+    assert extra.as_typed(extra.install_command()) == f'{sys.executable} -m pip install "claw-local[train]"'

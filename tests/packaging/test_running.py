@@ -9,8 +9,12 @@ import sys
 import time
 
 import pytest
+from bootstrapping import verbs
 from bootstrapping.progress import LiveLine
 from bootstrapping.running import run_logged
+
+from claw_local.idle.learning import SWITCH
+from claw_local.store import Store
 
 
 def run(tmp_path, code, **more):
@@ -70,3 +74,13 @@ def test_a_verb_that_does_not_exist_gets_the_usage(root, arguments, status):
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == status
     assert "usage: python3 packaging/bootstrap.py chat" in done.stdout + done.stderr
+
+
+def test_learn_says_how_to_turn_learning_on_only_where_it_is_off(home, root, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    assert verbs._is_off(sys.executable), "a fresh account"
+    store = Store(home)
+    store.flags.set(SWITCH, "on")
+    store.close()
+    assert not verbs._is_off(sys.executable)
+    assert not verbs._is_off("/no/such/python"), "not known"

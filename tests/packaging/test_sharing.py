@@ -27,7 +27,22 @@ def test_what_is_put_below_a_prefix_is_found_by_uninstall_and_can_be_taken_away(
     found = {piece.path for piece in outside(tmp_path, {})}
     assert found == {file for file in written if "doc" not in file.relative_to(prefix).parts}
     assert share.main([str(prefix), "--remove"]) == 0
-    assert not [file for file in prefix.rglob("*") if file.is_file()]
+    assert list(prefix.rglob("*")) == [prefix / "share"]
+
+
+def test_taking_away_leaves_what_others_keep_in_the_same_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(share, "files", lambda: {share.NOTICES: "x", "man/man1/claw-local.1": "x"})
+    (tmp_path / "share" / "man" / "man1").mkdir(parents=True)
+    (tmp_path / "share" / "man" / "man1" / "other.1").write_text("x", "utf-8")
+    (tmp_path / "share" / "icons").mkdir()
+    assert share.main([str(tmp_path)]) == 0
+    assert capsys.readouterr().out.strip().endswith(str(tmp_path / "share" / share.NOTICES))
+    assert (tmp_path / "share" / share.NOTICES).is_file()
+    assert share.main([str(tmp_path), "--remove"]) == 0
+    left = {path.relative_to(tmp_path / "share").as_posix() for path in (tmp_path / "share").rglob("*")}
+    assert left == {"man", "man/man1", "man/man1/other.1", "icons"}
 
 
 def test_a_prefix_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,6 +67,17 @@ def test_a_run_left_before_anything_was_trained_begins_anew(store: Store, asked:
     )
 
 
+def test_a_run_left_while_it_draws_its_first_answers_goes_on_with_them(store: Store) -> None:
+    run_id = store.runs.begin()
+    store.runs.set_checkpoint(run_id, "planned", 0, 8)
+    store.runs.ask(run_id, "leave")
+    assert store.runs.died(run_id, "died", "its process ended")
+    run = store.runs.get(run_id)
+    assert (run.state, run.begins_anew, run.where) == ("paused", False, "step 1 of 8")
+    assert run.detail == "It was left, and goes on from step 1 of 8."
+    assert "goes on from step 1 of 8" in str(error_of(run, Path(), failed=False))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="starts of the machine have a number on Linux")
 def test_a_machine_that_was_switched_off_is_no_failure_of_the_run(store: Store) -> None:
     run_id = orphan(store, checkpoint=True)

@@ -55,7 +55,8 @@ def test_what_would_go_wrong_again_ends_the_run_and_anything_else_lets_it_go_on(
     assert (broken.state, broken.where) == ("paused", "step 3 of 8")
     assert "The engine failed while it computed. It goes on from step 3 of 8." in broken.detail
     assert after(store, ZeroDivisionError("x"), "gate", 8).state == "paused"
-    assert after(store, EngineError("No such file."), "start", 0).state == "failed"
+    for phase in ("start", "planned"):
+        assert after(store, EngineError("No such file."), phase, 0).state == "failed"
     assert store.runs.running() is None
 
 

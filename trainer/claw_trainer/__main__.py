@@ -136,7 +136,7 @@ def _failed(store: Store, run_id: int, error: Exception) -> int:
     words = _words(error)
     if kind != "NothingNew":  # Which is no failure.
         store.runs.note_failure(run_id, kind, words)
-    has_more = run.checkpoint.get("phase", "start") != "start"
+    has_more = run.checkpoint.get("phase", "start") not in ("start", "planned")
     if (full and run.checkpoint) or (has_more and not isinstance(error, LearnError)):
         anew = _("It begins anew at the next run.")
         goes_on = anew if run.begins_anew else _("It goes on from {place}.", place=run.where)

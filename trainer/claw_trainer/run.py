@@ -137,6 +137,8 @@ def _run(
     own = folder_of(paths, run_id)
     own.mkdir(mode=0o700, parents=True, exist_ok=True)
     plan = read_plan(own / PLAN, store) or _plan(store, request, engine, judge, own, run_id, report)
+    if store.runs.get(run_id).begins_anew:
+        store.runs.set_checkpoint(run_id, "planned", 0, settings.learning.steps)
     engine, drawn = remembering(engine, own / DRAWN)
 
     parent = store.adapters.get(plan.parent) if plan.parent else None
