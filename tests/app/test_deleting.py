@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -134,3 +135,23 @@ async def test_an_archived_chat_is_taken_out_again_only_while_that_is_offered(
         await app.main.run_action("undo_delete")
         await until(pilot, lambda: "Nothing to undo" in said(app))
         assert [chat.title for chat in scripted.chats(archived=True)] == ["hello"]
+
+
+@pytest.mark.parametrize("what", ["archive", "delete"])
+async def test_undone_at_once_a_chat_that_is_just_being_put_away_comes_back(
+    app: ClawApp, scripted: Any, until: Until, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = getattr(type(scripted.history), what)
+
+    def slowly(*args: Any) -> Any:
+        time.sleep(0.4)
+        return slow(*args)
+
+    monkeypatch.setattr(type(scripted.history), what, slowly)
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        await app.main.run_action(f"{what}_chat")
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: "is back" in said(app))
+        await until(pilot, lambda: [chat.title for chat in scripted.chats()] == ["hello"])
+        assert not scripted.chats(archived=True) and "Nothing to undo" not in said(app)

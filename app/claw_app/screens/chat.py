@@ -153,7 +153,7 @@ class ChatScreen(
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Ctrl+Z undoes what was typed, where something was; else it brings back the chat put away last."""
         if action == "undo_delete_key":
-            away = self.last_away() is not None
+            away = self.may_come_back
             if self.focused is self.composer:
                 return away and not self.typed
             return away and not isinstance(self.focused, Input | TextArea)

@@ -109,7 +109,7 @@ class ChatActions(UndoActions):
             "duplicate": self._duplicate,
             "export": self._export,
         }
-        self.run_worker(acts[event.what](event.chat_id))
+        self._begin_on(event.what, acts[event.what](event.chat_id))
 
     # Search
 
@@ -157,7 +157,12 @@ class ChatActions(UndoActions):
     def _on_one(self, what: str, act: Callable[[int], Coroutine[Any, Any, None]]) -> None:
         chat_id = self._open_one(what)
         if chat_id is not None:
-            self.run_worker(act(chat_id))
+            self._begin_on(what, act(chat_id))
+
+    def _begin_on(self, what: str, work: Coroutine[Any, Any, None]) -> None:
+        begun = self.run_worker(work)
+        if what in ("delete", "archive"):
+            self.being_put_away = begun
 
     async def _rename(self, chat_id: int) -> None:
         home = await self.claw.home()

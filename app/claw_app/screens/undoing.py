@@ -16,10 +16,15 @@ from ..widgets.chat_list import ChatList
 from ..widgets.undo_line import SHOWN_S, UndoLine
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from claw_local.assistant import Assistant
 
     from ..app import ClawApp
     from ..talk import LiveReply
+
+MOST_S = 5.0
+"""Longest wait for a chat that is just being put away."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,23 @@ class UndoActions(Screen[None]):
         async def refresh_chats(self) -> None: ...
         async def refresh_status(self) -> None: ...
 
+    being_put_away: Worker[None] | None = None
+    """What is putting a chat away, or did so last."""
     put_away: list[PutAway]
     """Chats put away since the app was opened; the last one comes back first."""
 
     def last_away(self) -> PutAway | None:
         """The chat that would come back now."""
         return next((one for one in reversed(self.put_away) if one.undoable_s > 0), None)
+
+    @property
+    def may_come_back(self) -> bool:
+        """Whether there is a chat to bring back, or is about to be."""
+        return self.last_away() is not None or self._is_being_put_away
+
+    @property
+    def _is_being_put_away(self) -> bool:
+        return self.being_put_away is not None and not self.being_put_away.is_finished
 
     async def _archive(self, chat_id: int) -> None:
         home = await self.claw.home()
@@ -108,6 +124,9 @@ class UndoActions(Screen[None]):
 
     async def action_undo_delete(self) -> None:
         """Bring back the chat deleted last, or one that was archived a moment ago."""
+        until = time.monotonic() + MOST_S
+        while self._is_being_put_away and time.monotonic() < until:
+            await asyncio.sleep(0.02)
         last = self.last_away()
         if last is None:
             self.claw.say(
