@@ -302,7 +302,7 @@ class ClawApp(App[None]):
 
     def _clear_away(self, old: Notification) -> None:
         """With what it stands in, which Textual leaves there, as an empty place."""
-        for rack in self.screen.children:
+        for rack in self.screen.children if self.screen_stack else ():  # None is left where the app is closing.
             for toast in rack.walk_children(Toast) if isinstance(rack, ToastRack) else ():
                 if toast._notification == old and isinstance(toast.parent, Widget):
                     toast.parent.remove()

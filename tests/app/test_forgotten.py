@@ -81,6 +81,7 @@ async def test_what_is_sent_into_a_chat_that_is_gone_is_kept_and_one_notice_says
         await until(pilot, lambda: screen.forgotten == 0)
         await screen.open_chat(chat)
         await pilot.press(*"and rain?")
+        await until(pilot, lambda: scripted.chat(chat).draft == "and rain?")  # Else that would find it gone first.
         screen._asking += 1  # It is sent before the window has looked whether its chat is still there,
         looked = asyncio.Event()
         screen.call_later(looked.set)  # and a look that had begun is over.
