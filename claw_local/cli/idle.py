@@ -35,13 +35,15 @@ def add_to(app: typer.Typer) -> None:
 
 
 def pause(
-    span: str = typer.Option("", "--for", metavar="TIME", help="Only for so long: 30m, 2h, 3d. Else until `resume`."),
+    span: str | None = typer.Option(
+        None, "--for", metavar="TIME", help="Only for so long: 30m, 2h, 3d. Else until `resume`."
+    ),
     json_output: bool = JSON_OPTION,
 ) -> None:
     """Hold learning by itself, also across restarts; a run that began by itself leaves, and goes on after `resume`."""
     from ..assistant import Assistant
 
-    until = _after(span, datetime.now().astimezone()) if span else None
+    until = _after(span, datetime.now().astimezone()) if span is not None else None
     with Assistant.open() as assistant:
         held = assistant.learn.hold(until)
         run = assistant.store.runs.running()

@@ -52,7 +52,7 @@ _POINTS = {
 }
 _PASSING = ("idle.activity", "gpu.wanted")
 """Switches that programs set by themselves all the time: of no use later, and no loss."""
-_COMMANDED = ("learning", "profile.%")
+_COMMANDED = ("learning", "idle.held", "profile.%")
 """Of the switches, those that a person sets outright: where a database may not be written, only these are missed."""
 _REFUSED = {
     "adapters": ("insert", "delete", "update of state"),

@@ -30,6 +30,7 @@ from claw_local.cli.main import app
 for name, words in {"list": ["list"], "show": ["show", "1"], "export": ["export", "--all", "--format", "json"]}.items():
     result = CliRunner().invoke(app, ["history", *words])
     found[name] = [result.exit_code, result.stdout, result.stderr]
+found["pause"] = CliRunner().invoke(app, ["learn", "pause"]).exit_code
 """
 READER = """
 import json
@@ -96,6 +97,7 @@ def test_it_is_read_and_said_that_nothing_is_kept(home: Paths) -> None:
         status, said, beside = found[name]
         assert status == 0 and part in said and "is not kept" in beside and "writable" in beside
     assert "is not kept" in found["before"] and found["before"] == found["during"]
+    assert found["pause"] == 1
     assert found["in memory"][0:3] == ["hello wind", "It blows.", "and now?"]
     assert "cannot be written" in found["key"]
     assert "what was said or changed is not kept" in found["error"]
