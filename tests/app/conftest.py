@@ -6,13 +6,16 @@ a reply comes, waiting for a model would teach nothing. The tests in test_real_m
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 
 from claw_app.app import ClawApp
 from claw_local.assistant import Assistant
@@ -120,6 +123,39 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
         return getattr(pilot.app.screen, "_held", None) is not None
 
     monkeypatch.setattr(Pilot, "press", pressed)
+    monkeypatch.setattr(Pilot, "_wait_for_screen", processed)
+
+
+async def processed(pilot: Pilot[None], timeout: float = 30.0) -> bool:
+    """What Pilot waits for between two steps: every widget has read what was sent to it.
+
+    Pilot's own waits 30 s, and fails, for a widget that is taken away meanwhile: it will never read anything.
+    """
+    app = pilot.app
+    if not app.is_running or not app._screen_stack:
+        return False
+    waited_for = [app, *app.screen.walk_children(with_self=True)]
+    left: dict[Any, None] = {}
+    all_have = asyncio.Event()
+
+    def has_read(one: Any) -> None:
+        left.pop(one, None)
+        if not left:
+            all_have.set()
+
+    for one in waited_for:
+        left[one] = None
+        if not one.call_later(has_read, one):
+            del left[one]
+    end = time.monotonic() + timeout
+    while not all(one._closing or one._closed or one._pruning for one in left):
+        if app._exception_event.is_set():
+            return False
+        if time.monotonic() > end:
+            raise WaitForScreenTimeout(f"They have not read what was sent to them: {list(left)}")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(all_have.wait(), 0.05)
+    return True
 
 
 @pytest.fixture

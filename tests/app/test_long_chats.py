@@ -107,6 +107,11 @@ async def test_ten_thousand_messages_scroll_as_smoothly_as_sixty(app: ClawApp, s
         assert typical[long.id] < 1 / 30
 
 
+def places_now(transcript: Transcript) -> dict[int, int]:
+    """The row of each message that is laid out."""
+    return {widget.message_id: widget.region.y for widget in transcript._messages()}
+
+
 async def test_pages_come_in_above_and_below_without_moving_what_is_read(
     app: ClawApp, scripted: Any, until: Until
 ) -> None:
@@ -118,12 +123,14 @@ async def test_pages_come_in_above_and_below_without_moving_what_is_read(
         transcript = app.main.transcript
         for step in (-11, 11):
             for _ in range(24):
-                places = {widget.message_id: widget.region.y for widget in transcript._messages()}
+                places = places_now(transcript)
                 seen = [one for one, y in places.items() if 0 < y < 20]
-                before = transcript.scroll_y
+                before, moves = transcript.scroll_y, step < 0 or transcript.scroll_y < transcript.max_scroll_y
                 transcript.scroll_relative(y=step)
+                if moves:  # Textual scrolls after its next refresh, whenever that is.
+                    await until(pilot, lambda places=places: places_now(transcript) != places)
                 await settled(pilot, app, until)
-                now = {widget.message_id: widget.region.y for widget in transcript._messages()}
+                now = places_now(transcript)
                 if step < 0 or transcript._later():  # at the very end there is less than a step left
                     assert before and {now[one] - places[one] for one in seen} == {-step}
                 assert len(now) <= 80
