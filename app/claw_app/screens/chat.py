@@ -106,6 +106,9 @@ class ChatScreen(
         self.first_workspace = workspace
         self.put_away = []
         self._visit = 0
+        self._turning = 0
+        self.turned = asyncio.Event()
+        self.turned.set()
         # Set once the first chat is shown; what is sent before that is shown at once and joins it.
         self._ready = asyncio.Event()
 
@@ -219,6 +222,16 @@ class ChatScreen(
 
         None shows a new one, which exists only once something is said in it.
         """
+        self._turning += 1
+        self.turned.clear()
+        try:
+            await self._turn_to(chat_id, message_id)
+        finally:
+            self._turning -= 1
+            if not self._turning:
+                self.turned.set()
+
+    async def _turn_to(self, chat_id: int | None, message_id: int | None) -> None:
         assistant = await self.claw.assistant()
         self._visit += 1
         visit = self._visit

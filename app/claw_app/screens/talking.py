@@ -37,6 +37,7 @@ class Talking(Screen[None]):
         chat_id: int | None
         pending: Choices | None
         _ready: asyncio.Event
+        turned: asyncio.Event
         _visit: int
 
         @property
@@ -70,16 +71,24 @@ class Talking(Screen[None]):
 
     async def _talk(self, text: str) -> None:
         question, bubble = Question(text), Bubble(state="streaming")
+        visit, chat_id = self._visit, self.chat_id
         try:
-            await self._show_sent(question, bubble)
             if not self._ready.is_set():
+                await self._show_sent(question, bubble)
                 await self._ready.wait()
+                visit, chat_id = self._visit, self.chat_id
                 if not bubble.is_attached:
                     question, bubble = Question(text), Bubble(state="streaming")
                     await self._show_sent(question, bubble)
                 self._live_bubble = bubble
+            else:
+                # It goes to the chat that was chosen, also where that is still being shown.
+                await self.turned.wait()
+                if chat_id is not None and chat_id == self.chat_id:
+                    visit = self._visit
+                if visit == self._visit:
+                    await self._show_sent(question, bubble)
             assistant = await self.claw.assistant()
-            visit, chat_id = self._visit, self.chat_id
             chosen = self.pending if chat_id is None else None
             self.pending = None if chosen is not None else self.pending
             content = assistant.content
