@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import pytest
 
 from claw_app.app import ClawApp
 from claw_app.screens import chat as chat_screen
+from claw_app.screens.forgotten import see_forgotten
 from claw_local.errors import StoreError
 from claw_local.forgetting import Forgetting, Request
 from claw_local.history import History
@@ -73,23 +73,26 @@ def gone(scripted: ScriptedAssistant, chat: int, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["forget", "delete"])
 async def test_what_is_sent_into_a_chat_that_is_gone_is_kept_and_one_notice_says_so(
-    app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object], how: str
+    app: ClawApp,
+    scripted: ScriptedAssistant,
+    until: Callable[..., object],
+    how: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chat = scripted.ask("Where is the harbour?").chat_id
+    monkeypatch.setattr("claw_app.screens.chat.STATUS_EVERY_S", 3600.0)  # It is sent before the window has looked.
     async with app.run_test(size=(80, 24)) as pilot:
         screen = app.main
-        await until(pilot, lambda: screen.forgotten == 0)
+        await until(pilot, screen._ready.is_set)
+        await see_forgotten(screen)
+        assert screen.forgotten == 0
         await screen.open_chat(chat)
         await pilot.press(*"and rain?")
         await until(pilot, lambda: scripted.chat(chat).draft == "and rain?")  # Else that would find it gone first.
-        screen._asking += 1  # It is sent before the window has looked whether its chat is still there,
-        looked = asyncio.Event()
-        screen.call_later(looked.set)  # and a look that had begun is over.
-        await looked.wait()
         gone(scripted, chat, how)
         await pilot.press("enter")
         await until(pilot, lambda: screen.chat_id is None and screen.composer.text == "and rain?")
-        screen._asking -= 1
+        await see_forgotten(screen)
         await until(pilot, lambda: not screen.sending and "by another program" in said(app))
         await pilot.pause(0.3)
         assert len(app._notifications) == 1
