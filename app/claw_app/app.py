@@ -12,14 +12,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import App, ScreenStackError, SystemCommand
+from textual.css.query import NoMatches
 from textual.geometry import Size
 from textual.markup import escape
 from textual.notifications import Notification, Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
-from textual.widget import Widget
+from textual.widget import MountError, Widget
 from textual.widgets._toast import Toast, ToastRack
+from textual.worker import WorkerFailed
 
 from claw_local.errors import ClawError, NotFoundError, RestoredError
 from claw_local.language import _
@@ -63,6 +65,8 @@ class ClawApp(App[None]):
     """
 
     TITLE = "claw-local"
+    survives = True
+    """Whether work in the background that goes wrong leaves the app open; tests want to see it."""
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (11, "-tall")]  # noqa: RUF012
     CLOSE_TIMEOUT = 0.5
 
@@ -238,6 +242,19 @@ class ClawApp(App[None]):
         except Exception as error:
             self.fail(error)
             return None
+
+    # Errors nobody expected
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Work that goes wrong ends with a sentence, and not the app; what asks a screen that is being taken down for
+        its parts was only late."""
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if not self._running and isinstance(cause, NoMatches | ScreenStackError | MountError):
+            self.log.error(f"late: {cause!r}")
+        elif cause is not error and self.survives and not self.debug_errors and isinstance(cause, Exception):
+            self.fail(cause)
+        else:
+            super()._handle_exception(error)
 
     # Saying things
 

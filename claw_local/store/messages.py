@@ -67,10 +67,14 @@ class Messages:
         }
         with self._database.write() as db:
             identity = int(str(db.table("messages").insert(row).last_pk))
-            head: dict[str, Any] = {"head_id": identity} if make_head and turn_type != "side" else {}
+            aside = turn_type == "side"  # Nobody said it: the chat used last stays the one before.
+            head: dict[str, Any] = {} if aside else {"updated_at": moment}
+            if make_head and not aside:
+                head["head_id"] = identity
             if role == "user" and turn_type == "main":
                 head["deleted_at"] = ""  # Whoever goes on in a chat that was deleted in another window wants it back.
-            db.table("chats").update(chat_id, {**head, "updated_at": moment})
+            if head:
+                db.table("chats").update(chat_id, head)
             self._index(db, identity)
         return identity
 

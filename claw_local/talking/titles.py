@@ -71,7 +71,7 @@ class Titles(Asking):
             # It may have been renamed, or deleted, meanwhile.
             if self.chat(chat_id).title != chat.title:
                 return None
-            self.store.chats.update(chat_id, title=title)
+            self.store.chats.update(chat_id, title=title, touch=False)
         return title
 
     def _side_turn(self, chat: Chat, branch: Sequence[StoredMessage], cancel: threading.Event | None) -> Reply:

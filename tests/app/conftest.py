@@ -108,6 +108,12 @@ def app(scripted: ScriptedAssistant) -> ClawApp:
 
 
 @pytest.fixture(autouse=True)
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in the background that goes wrong ends the app, and so the test."""
+    monkeypatch.setattr(ClawApp, "survives", False)
+
+
+@pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pilot.press waits for what it did, also where a letter is kept for a moment."""
     press = Pilot.press
@@ -160,12 +166,15 @@ async def processed(pilot: Pilot[None], timeout: float = 30.0) -> bool:
 
 @pytest.fixture
 def until() -> Callable[..., object]:
-    """Wait until something is true, or fail saying what was not."""
+    """Wait until something is true, or fail saying what was not; a screen that has come is there whole then."""
 
     async def wait(pilot: Pilot[None], true: Callable[[], object], timeout_s: float = 10.0) -> None:
         end = time.monotonic() + timeout_s
         while not true():
             assert time.monotonic() < end, f"not true after {timeout_s} s: {true}"
+            await pilot.pause(0.02)
+        while pilot.app._screen_stack and pilot.app.is_running and not pilot.app.screen.is_mounted:
+            assert time.monotonic() < end, f"{pilot.app.screen} is not there after {timeout_s} s"
             await pilot.pause(0.02)
 
     return wait

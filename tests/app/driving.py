@@ -31,8 +31,9 @@ def in_one_go(app: ClawApp, text: str, *keys: str) -> None:
 
 async def say(pilot: Any, app: ClawApp, words: str, until: Until) -> Bubble:
     """The same, and wait until the reply is there."""
+    before = set(app.main.transcript.replies())
     await send(pilot, app, words)
-    await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
+    await until(pilot, lambda: not app.main.sending and set(app.main.transcript.replies()) - before)
     return app.main.transcript.replies()[-1]
 
 

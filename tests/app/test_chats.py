@@ -136,7 +136,7 @@ async def test_an_archived_chat_leaves_the_list_and_is_there_on_demand(
         await pilot.press("home", "a")
         await until(pilot, lambda: "All chats are archived" in headings(app))
         await pilot.press("end", "a")
-        await until(pilot, lambda: "put away" in listed(app) and len(scripted.chats()) == 1)
+        await until(pilot, lambda: "▾ Archived  1" in listed(app) and len(scripted.chats()) == 1)
         await pilot.press("end", "a")
         await until(pilot, lambda: listed(app) == ["put away", "keep"])
 
@@ -267,7 +267,7 @@ async def test_a_hint_is_kept_and_shown_on_the_reply(app: ClawApp, scripted: Any
     async with app.run_test() as pilot:
         bubble = await say(pilot, app, "hello", until)
         await pilot.press("f4")
-        await until(pilot, lambda: isinstance(app.screen, AskLine))
+        await until(pilot, lambda: isinstance(app.screen, AskLine) and app.screen.query("Input"))
         app.screen.query_one("Input").value = "Two sentences at most"
         await pilot.press("enter")
         await until(pilot, lambda: bubble.hint == "Two sentences at most")

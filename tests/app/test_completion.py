@@ -13,7 +13,6 @@ import pytest
 
 from claw_app.app import ClawApp
 from claw_app.commands import COMMANDS, WORDS, slash_commands
-from claw_app.screens.slash_words import TITLES_KNOWN_S
 from claw_app.widgets.completion import Offer
 from claw_app.widgets.completion_files import MOST, find, token_before, tokens_in
 from tests.app.driving import in_one_go, said, say
@@ -323,7 +322,9 @@ async def test_enter_right_behind_a_command_runs_it_alone(app: ClawApp, scripted
         await until(pilot, lambda: scripted.learn.enabled)
 
 
-async def test_slash_open_goes_to_the_chat_whose_title_fits_best(app: ClawApp, scripted: Any, until: Until) -> None:
+async def test_slash_open_goes_to_the_chat_whose_title_fits_best(
+    app: ClawApp, scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
     eggs = scripted.new_chat(title="Boiling eggs")
     trees = scripted.new_chat(title="Trees")
     async with app.run_test() as pilot:
@@ -332,7 +333,7 @@ async def test_slash_open_goes_to_the_chat_whose_title_fits_best(app: ClawApp, s
         await until(pilot, lambda: words(app) == ["Boiling eggs"])
         await pilot.press("enter")
         await until(pilot, lambda: app.main.chat_id == eggs.id)
-        app.main._titles_at -= TITLES_KNOWN_S
+        monkeypatch.setattr("claw_app.screens.slash_words.TITLES_KNOWN_S", 0.0)
         twin = scripted.new_chat(title="Trees")  # As another program does.
         await pilot.press(*"/open tre")
         await until(pilot, lambda: words(app) == ["Trees", "Trees"])

@@ -71,8 +71,9 @@ async def test_ctrl_z_undoes_typing_while_something_is_typed(app: ClawApp, scrip
 
 
 async def test_deleted_chats_are_removed_for_good_when_the_person_leaves(
-    app: ClawApp, scripted: Any, until: Until
+    app: ClawApp, scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("claw_app.app._TIDY_S", 30.0)
     async with app.run_test() as pilot:
         await say(pilot, app, "hello", until)
         chat_id = app.main.chat_id

@@ -101,8 +101,14 @@ async def test_what_is_sent_into_a_chat_that_is_gone_is_kept_and_one_notice_says
 
 @pytest.mark.parametrize("how", ["forget", "delete"])
 async def test_a_reply_whose_chat_goes_ends_with_one_notice(
-    app: ClawApp, scripted: ScriptedAssistant, until: Callable[..., object], how: str
+    app: ClawApp,
+    scripted: ScriptedAssistant,
+    until: Callable[..., object],
+    how: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("claw_app.screens.drafts.PAUSE_S", 3600.0)  # What was kept of it would be forgotten, too.
+    monkeypatch.setattr("claw_app.screens.drafts.LONGEST_S", 3600.0)
     chat = scripted.ask("Where is the harbour?").chat_id
     scripted.engine.script, scripted.engine.pause_s = ["a "] * 400, 0.05
     async with app.run_test(size=(80, 24)) as pilot:

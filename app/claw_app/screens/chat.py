@@ -107,6 +107,8 @@ class ChatScreen(
         self.put_away = []
         self._visit = 0
         self._turning = 0
+        self._showing = asyncio.Lock()
+        self.letting_go = asyncio.Lock()
         self.turned = asyncio.Event()
         self.turned.set()
         # Set once the first chat is shown; what is sent before that is shown at once and joins it.
@@ -232,13 +234,14 @@ class ChatScreen(
                 self.turned.set()
 
     async def _turn_to(self, chat_id: int | None, message_id: int | None) -> None:
-        assistant = await self.claw.assistant()
+        home = await self.claw.home()  # Where it is open, all up to `chat_id` happens before the next key.
         self._visit += 1
         visit = self._visit
-        elsewhere = not self.incognito and (chat_id != self._draft_chat or not self._ready.is_set())
-        if elsewhere and self._ready.is_set():
+        first = not self._ready.is_set()
+        if not (self.incognito or first) and chat_id != self._draft_chat:
             self.change_draft(chat_id)
         self._live_bubble, self.chat_id = None, chat_id
+        assistant = self.private or home
         chat = await look_up(self, assistant, chat_id) if chat_id is not None else None
         if chat_id is not None and chat is None:
             await self.open_chat(None)
@@ -246,13 +249,18 @@ class ChatScreen(
         await self._list(chat)
         if visit != self._visit:
             return
-        if elsewhere:
-            draft = await self.claw.quick(assistant.history.draft, chat_id)
+        if not self.incognito and (first or self.draft_is_due(chat_id)):
+            draft = await self.claw.quick(home.history.draft, chat_id)
+            if visit != self._visit:
+                return
             self.show_draft(chat_id, draft or "")
-        if chat is None:
-            await self._show_new(assistant)
-        else:
-            await self._show(assistant, chat, message_id, visit)
+        async with self._showing:
+            if visit != self._visit:
+                return
+            if chat is None:
+                await self._show_new(assistant)
+            else:
+                await self._show(assistant, chat, message_id, visit)
 
     async def _show_new(self, assistant: Assistant) -> None:
         learning = bool(await self.claw.quick(lambda: assistant.learn.enabled))

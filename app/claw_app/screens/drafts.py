@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual import on
@@ -13,6 +15,8 @@ from textual.widgets import TextArea
 from claw_local.errors import ClawError
 
 if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
+
     from ..app import ClawApp
     from ..talk import LiveReply
     from ..widgets.composer import Composer
@@ -29,6 +33,7 @@ class Drafts(Screen[None]):
         composer: Composer
         live: LiveReply | None
         sending: bool
+        forgotten: int | None
 
         @property
         def claw(self) -> ClawApp: ...
@@ -37,7 +42,10 @@ class Drafts(Screen[None]):
 
     _draft_chat: int | None = None
     _draft_kept = ""
+    _draft_stored = ""
     _draft_opened = ""
+    _draft_due = False
+    """Whether the store has not yet said what was typed in this chat before: until then nothing is written over it."""
     _draft_timer: Timer | None = None
     _draft_since = 0.0
 
@@ -46,10 +54,14 @@ class Drafts(Screen[None]):
         """Whether the person has typed anything since this chat was opened."""
         return self.composer.draft not in ("", self._draft_opened)
 
+    def draft_is_due(self, chat_id: int | None) -> bool:
+        """Whether the field does not stand for this chat yet."""
+        return chat_id != self._draft_chat or self._draft_due
+
     @property
     def kept_draft(self) -> str:
-        """What was kept last of what stands in the field."""
-        return self._draft_kept
+        """What the store has of what stands in the field."""
+        return self._draft_stored
 
     @on(TextArea.Changed, "#composer")
     def _wait_for_pause(self) -> None:
@@ -84,26 +96,44 @@ class Drafts(Screen[None]):
         on_its_way = self.sending and (self.live is None or not self.live.started.done())
         text = self.composer.draft
         home = self.claw.opened
-        if home is None or self.incognito or on_its_way or text == self._draft_kept:
+        if home is None or self.incognito or on_its_way or self._draft_due or text == self._draft_kept:
             return None
         self._draft_kept = text
-        return self.claw.background.quick(home.history.set_draft, self._draft_chat, text)
+        keeping = self.claw.background.quick(
+            _keep, home, self._draft_chat, text, before=self._draft_stored, forgotten=self.forgotten
+        )
+        keeping.add_done_callback(partial(self._was_kept, self._draft_chat, text))
+        return keeping
+
+    def _was_kept(self, chat_id: int | None, text: str, keeping: asyncio.Future[str]) -> None:
+        if keeping.cancelled() or keeping.exception() or self._draft_chat != chat_id:
+            return
+        self._draft_stored = kept = keeping.result()
+        if kept != text:  # Part of it was forgotten meanwhile, which goes from the field, too.
+            self._draft_kept = kept
+            self.composer.restore(kept + self.composer.draft.removeprefix(text))
 
     def change_draft(self, chat_id: int | None) -> None:
         """The person goes to another chat: what is typed stays with the one they leave."""
         self.keep_draft()
-        home, left = self.claw.opened, self._draft_chat
+        home, left, typed = self.claw.opened, self._draft_chat, self.composer.draft
+        if home is not None and self._draft_due and typed and not self.incognito:
+            self.claw.background.quick(_add_to_draft, home, left, typed)
         if home is not None and left is not None and left != chat_id:
             self.claw.background.quick(home.history.leave_draft, left)
-        self._draft_chat, self._draft_kept, self._draft_opened = chat_id, "", ""
+        self._draft_chat, self._draft_kept, self._draft_opened, self._draft_due = chat_id, "", "", True
+        self._draft_stored = ""
         self.composer.restore("")
 
     def show_draft(self, chat_id: int | None, draft: str) -> None:
         """Put a chat's draft into the field; what has been typed since is not lost."""
-        self._draft_chat, self._draft_kept, self._draft_opened = chat_id, draft, draft
+        self._draft_chat, self._draft_kept, self._draft_opened, self._draft_due = chat_id, draft, draft, False
+        self._draft_stored = draft
         typed = self.composer.draft
         if draft and draft != typed:
-            self.composer.restore(f"{draft}\n{typed}" if typed else draft)
+            self.composer.restore(_joined(draft, typed))
+        elif typed:
+            self._wait_for_pause()
 
     def draft_was_sent(self, origin: int | None, chat_id: int, *, here: bool) -> None:
         """What was typed in `origin` is now a message of `chat_id`; `here`: that chat is still the open one."""
@@ -115,14 +145,15 @@ class Drafts(Screen[None]):
             if origin == chat_id:
                 self.keep_draft()
                 return
-            self._draft_kept = ""
+            self._draft_kept = self._draft_stored = ""
             self.keep_draft()
         if self._draft_chat != origin:
             self.claw.background.quick(home.history.set_draft, origin, "")
 
-    def draft_came_back(self) -> None:
-        """The chat that began with it is gone again: what is in the field is the new chat's."""
-        self._draft_chat, self._draft_kept = None, ""
+    def draft_came_back(self, *, due: bool = False) -> None:
+        """The chat that began with it is gone again: what is in the field is the new chat's. `due`: what was typed for
+        that before will be shown with it."""
+        self._draft_chat, self._draft_kept, self._draft_stored, self._draft_due = None, "", "", due
 
     def draft_was_forgotten(self, kept: str, left: str) -> None:
         """Drafts were forgotten: `kept` was in the store before, `left` is there now. What was typed since is no part
@@ -131,3 +162,23 @@ class Drafts(Screen[None]):
         rest = typed.removeprefix(kept)
         if kept != left and (rest != typed or not typed):
             self.composer.restore(left + rest)
+
+
+def _joined(draft: str, typed: str) -> str:
+    return f"{draft}\n{typed}" if draft and typed else draft or typed
+
+
+def _keep(home: Assistant, chat_id: int | None, text: str, *, before: str, forgotten: int | None) -> str:
+    """Keep a draft of which the store had `before`, unless that was forgotten by another program since somebody looked
+    (`forgotten` times then): only what was typed since is kept. Gives what was. Runs where the store is asked."""
+    if forgotten is not None and home.forgetting.count() != forgotten:
+        left = home.history.draft(chat_id)
+        if left != before and text.startswith(before):
+            text = left + text[len(before) :]
+    home.history.set_draft(chat_id, text)
+    return text
+
+
+def _add_to_draft(home: Assistant, chat_id: int | None, typed: str) -> None:
+    """Runs where the store is asked."""
+    home.history.set_draft(chat_id, _joined(home.history.draft(chat_id), typed))

@@ -31,14 +31,16 @@ async def see_forgotten(screen: ChatScreen, said: str = SAID) -> None:
         return
     receipt = (await claw.watcher.quick(home.forgetting.receipts))[-1]
     screen.composer.recall(await claw.watcher.quick(home.said))
-    chat_id, kept = screen.chat_id, screen.kept_draft
-    gone = chat_id is not None and await _is_gone(screen, chat_id)
-    if receipt.counts.get("drafts"):
-        screen.draft_was_forgotten(kept, "" if gone else await claw.watcher.quick(home.history.draft, chat_id))
-    if gone and chat_id is not None:
-        await _let_go(screen, chat_id)
-        chat_id = None
-    await screen.open_chat(chat_id)
+    async with screen.letting_go:
+        chat_id, kept = screen.chat_id, screen.kept_draft
+        gone = chat_id is not None and await _is_gone(screen, chat_id)
+        if receipt.counts.get("drafts"):
+            left = "" if gone else await claw.watcher.quick(home.history.draft, chat_id)
+            screen.draft_was_forgotten(kept, left)
+        if gone and chat_id is not None:
+            await _let_go(screen, chat_id)
+            chat_id = None
+        await screen.open_chat(chat_id)
     claw.say(said or _(SAID), timeout=8, topic=TOPIC)
 
 
@@ -49,13 +51,14 @@ async def see_gone(screen: ChatScreen, chat_id: int | None = None) -> bool:
     chat_id = screen.chat_id if chat_id is None else chat_id
     if chat_id is None or screen.incognito or claw.leaving or screen.forgetting_here:
         return False
-    if not await _is_gone(screen, chat_id):
-        return False
-    if screen.chat_id == chat_id:
-        await _let_go(screen, chat_id)
-        await screen.open_chat(None)
-    else:
-        _stop(screen, chat_id)
+    async with screen.letting_go:
+        if not await _is_gone(screen, chat_id):
+            return False
+        if screen.chat_id == chat_id:
+            await _let_go(screen, chat_id)
+            await screen.open_chat(None)
+        else:
+            _stop(screen, chat_id)
     claw.say(_(GONE), severity="warning", timeout=8, topic=TOPIC)
     return True
 
@@ -83,7 +86,7 @@ async def _is_gone(screen: ChatScreen, chat_id: int) -> bool:
 async def _let_go(screen: ChatScreen, chat_id: int) -> None:
     """The chat is there no more: what stands in the field joins what was typed for the new one."""
     _stop(screen, chat_id)
-    screen.draft_came_back()
+    screen.draft_came_back(due=True)
     home = await screen.claw.home()
     screen.show_draft(None, await screen.claw.watcher.quick(home.history.draft, None))
 

@@ -5,6 +5,7 @@ Enter means what stands first in the list, unless the very words that were typed
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -70,6 +71,7 @@ class SlashWords(Screen[None]):
     _models: tuple[Offer, ...] = ()
     _models_at = -MODELS_KNOWN_S
     _titles_at = -TITLES_KNOWN_S
+    _listing: asyncio.Future[None] | None = None
 
     def with_words(self) -> dict[str, Callable[[str], Awaitable[object]]]:
         """The actions that take words, by their names."""
@@ -121,7 +123,9 @@ class SlashWords(Screen[None]):
         if action == "filter_chats":
             if time.monotonic() - self._titles_at > TITLES_KNOWN_S:  # Other programs make chats too.
                 self._titles_at = time.monotonic()
-                await self.refresh_chats()
+                self._listing = asyncio.ensure_future(self.refresh_chats())
+            if self._listing is not None:  # Also for the letters that come meanwhile.
+                await asyncio.shield(self._listing)
             return best(words, self._titles(), loosely=False)
         if action == "choose_model":
             return best(words, await self._known_models())
