@@ -45,7 +45,7 @@ def _reading() -> Iterator[Assistant]:
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
-        if said := assistant.store.database.adrift:
+        if said := assistant.store.database.only_read:
             typer.echo(said, err=True)
         yield assistant
 
