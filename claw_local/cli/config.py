@@ -188,6 +188,8 @@ def _check_theme(paths: Paths, name: str) -> None:
     """Raises UsageError: the app has no theme of that name, nor has the person a file that makes one."""
     from claw_app.themes import Look
 
+    from ..named_text import shown
+
     look = Look(paths)
     if name not in look.names():
         there = _(
@@ -195,8 +197,9 @@ def _check_theme(paths: Paths, name: str) -> None:
             names=", ".join(sorted(look.names())),
             folder=paths.themes,
         )
-        broken = [words for words in look.problems if f"{name}.toml" in words]
-        raise UsageError(" ".join([_("There is no theme {name}.", name=name), *broken, there]))
+        said = shown(name)
+        broken = [words for words in look.problems if f"{said}.toml" in words]
+        raise UsageError(" ".join([_("There is no theme {name}.", name=said), *broken, there]))
 
 
 def _check_profile(paths: Paths, name: str) -> None:
