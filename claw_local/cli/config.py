@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand
 
 from ..errors import SettingsError, UsageError
 from ..language import N_, _
 from . import complete
+from .careful import Careful
 from .common import JSON_OPTION, harmless, print_json, print_table
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def get(key: str = KEY, json_output: bool = JSON_OPTION) -> None:
     typer.echo(harmless(value if isinstance(value, str) else settings_file.shown(value)))
 
 
-class Signed(TyperCommand):
+class Signed(Careful):
     """Takes -1 for a value, not for an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
