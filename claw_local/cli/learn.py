@@ -38,11 +38,12 @@ def on(
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
+        before = assistant.learn.status()
         count = assistant.learn.on(past=past)
-        silent = assistant.learn.status().silent
+        state = assistant.learn.status()
         home = assistant.paths.data
     if json_output:
-        print_json({"enabled": True, "past": count})
+        print_json({"enabled": True, "past": count, "lessons": state.lessons, "waiting": state.waiting})
         return
     typer.echo(
         _(
@@ -53,10 +54,23 @@ def on(
     )
     if past:
         typer.echo(
-            ngettext("{number} earlier answer teaches now, too.", "{number} earlier answers teach now, too.", count)
+            ngettext(
+                "{number} earlier answer may teach now, too.", "{number} earlier answers may teach now, too.", count
+            )
+        )
+    if past and count:
+        lessons, waiting = max(0, state.lessons - before.lessons), max(0, state.waiting - before.waiting)
+        typer.echo(
+            _(
+                "Of these, lessons waiting: {lessons}, not judged yet: {waiting} (the judge reads what you said next), "
+                "nothing to learn from: {rest} (nothing was said next, or nothing of how they were).",
+                lessons=lessons,
+                waiting=waiting,
+                rest=max(0, count - lessons - waiting),
+            )
         )
     typer.echo(_("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints off ID`."))
-    if silent:
+    if silent := state.silent:
         typer.echo(
             ngettext(
                 "{number} earlier answer does not teach; `claw-local learn on --past` lets it.",
