@@ -10,6 +10,11 @@ LARGEST_BYTES = 64_000_000
 """More is a mistake: no text that is read here as a whole comes near it."""
 
 
+def shown(path: Path | str) -> str:
+    """A path on one line as any terminal can show it: what cannot be printed is written like \\n or \\udcff."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(path))
+
+
 def read_text(path: Path, *, most: int = LARGEST_BYTES) -> str:
     """The text of a regular file in UTF-8, its lines ending with a newline alone, without
     the mark that Notepad puts before it. A link is followed.

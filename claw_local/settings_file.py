@@ -448,7 +448,7 @@ def _write_bytes(paths: Paths, data: bytes) -> None:
     except OSError as error:
         raise SettingsError(
             _(
-                "Cannot write {settings}: {error}. Make it writable, or change CLAW_LOCAL_HOME.",
+                "Cannot write {settings}: {error}. Free some space, or make it writable, or change CLAW_LOCAL_HOME.",
                 settings=paths.settings,
                 error=error.strerror or error,
             )

@@ -24,6 +24,7 @@ LAYERS = {
     "named_text": 0,
     "paths": 0,
     "prompting": 0,
+    "sizes": 0,
     "targets": 0,
     "installed": 1,
     "settings": 1,

@@ -37,6 +37,8 @@ def read_theme(file: Path, taken: Collection[str]) -> Theme:
     Raises:
         OSError, ValueError: what is wrong with it.
     """
+    if file.stem.startswith(".") or not file.stem.isprintable():
+        raise ValueError(_("its name begins with a dot or holds what cannot be shown; give the file another name"))
     try:
         content = tomllib.loads(read_text(file, most=LARGEST_BYTES))
     except RecursionError as error:

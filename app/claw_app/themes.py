@@ -13,8 +13,11 @@ from textual.theme import Theme
 
 from claw_local.glimpse import glimpse
 from claw_local.language import _
+from claw_local.named_text import shown
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from textual.app import App
 
     from claw_local.paths import Paths
@@ -142,11 +145,13 @@ class Look:
         for theme in self.themes.values():
             app.register_theme(theme)
         if self.chosen not in app.available_themes:
-            if not any(f"{self.chosen}.toml" in words for words in self.problems):  # Else it is said what is wrong.
+            if not any(
+                f"{shown(self.chosen)}.toml" in words for words in self.problems
+            ):  # Else it is said what is wrong.
                 self.problems.append(
                     _(
                         "There is no theme {chosen}, so the app wears {name}. There are: {value}.",
-                        chosen=self.chosen,
+                        chosen=shown(self.chosen),
                         name=DARK.name,
                         value=", ".join(sorted(app.available_themes)),
                     )
@@ -171,16 +176,22 @@ class Look:
         except OSError:
             files = []
         for file in files:
-            from .own_themes import read_theme  # The first paint does without, where there is no such file.
-
             try:
-                theme = read_theme(file, {theme.name for theme in OURS})
-                variable_defaults(theme)
+                theme = read_whole(file)
             except Exception as error:  # Whatever it is: the app comes up in colours that work.
                 said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-                self.problems.append(_("The theme {file} was left out: {error}.", file=file, error=said))
+                self.problems.append(_("The theme {file} was left out: {error}.", file=shown(file), error=said))
             else:
                 self.themes[theme.name] = theme
+
+
+def read_whole(file: Path) -> Theme:
+    """A person's theme, with all that is painted with it. Raises OSError, ValueError: what is wrong with it."""
+    from .own_themes import read_theme  # The first paint does without, where there is no such file.
+
+    theme = read_theme(file, {theme.name for theme in OURS})
+    variable_defaults(theme)
+    return theme
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import tempfile
 from collections.abc import Callable
@@ -97,7 +98,8 @@ def _in_words(text: str, source: Path, scratch: Path) -> str:
     """Why, said of the file that the person named."""
     for path in (f"{scratch}/", f"{source}/"):
         text = text.replace(path, "")
-    text = text.replace(str(source), _("it"))
+    if source.name:
+        text = re.sub(rf"(?<![\w./\\-]){re.escape(str(source))}(?!\w)", lambda _found: _("it"), text)
     text = text[0].lower() + text[1:] if text.startswith("The ") else text
     return _("{source} was not imported: {reason}.", source=short_name(source), reason=text.rstrip(".。"))
 

@@ -23,7 +23,7 @@ LONGEST_NAME = 400
 COUNTED = ("chats", "messages", "hints", "adapters")
 
 _NAME = re.compile(r"claw-local\.db(?:\.encrypted)?|settings\.toml|themes/[^/]+\.toml|adapters/[^/]+(?:/[^/]+)+")
-_BAD_PART = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]|^\.{1,2}$|^\s|[\s.]$')
+_BAD_PART = re.compile(r'[\x00-\x1f\x7f\ud800-\udfff\\:*?"<>|]|^\.{1,2}$|^\s|[\s.]$')
 _MOMENT = re.compile(r"[0-9T:.+-]{16,40}Z?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..errors import BackupError
 from ..language import _
+from ..sizes import size
 from .manifest import LARGEST_MANIFEST, MANIFEST, Manifest, Wrong, is_allowed, read_manifest
 
 Report = Callable[[str, float], None]
@@ -72,9 +73,9 @@ def unpack(file: Path, archive: zipfile.ZipFile, manifest: Manifest, staging: Pa
     if total * 2 > free:
         raise BackupError(
             _(
-                "Restoring takes up to {needed:,.0f} MB, and {free:,.0f} MB are free. Free some space.",
-                needed=2 * total / 1e6,
-                free=free / 1e6,
+                "Restoring takes up to {needed}, and {free} are free. Free some space.",
+                needed=size(2 * total),
+                free=size(free),
             )
         )
     done = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import select
 import stat
 import sys
@@ -18,6 +19,7 @@ from .hints import say_made_room
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
+    from ..reply import Answer
 
 WAIT_FOR_PIPE_S = 2.0
 
@@ -102,7 +104,7 @@ def ask(
         if chat is not None and assistant.chat(chat).workspace:
             work = working.Working(assistant, allowing)
             answer = work.run(text, quiet=json_output, must_call=must_call, **options)
-            _print(answer, json_output, calls=work.calls)
+            _print(answer, json_output, assistant, calls=work.calls)
             assistant.wait_judged()
             say_made_room(hints, assistant.hints.list())
             return
@@ -122,14 +124,24 @@ def ask(
             if shown and sys.stdout.isatty():
                 sys.stdout.write("\n")
             raise
-        _print(reply.answer, json_output, shown=True)
+        _print(reply.answer, json_output, assistant, shown=True)
         # The answer is out. What the question says about the answer before it is read now.
         assistant.wait_judged()
         say_made_room(hints, assistant.hints.list())
 
 
-def _print(answer: Any, json_output: bool, *, shown: bool = False, calls: list[dict[str, Any]] | None = None) -> None:
+def _print(
+    answer: Answer,
+    json_output: bool,
+    assistant: Assistant,
+    *,
+    shown: bool = False,
+    calls: list[dict[str, Any]] | None = None,
+) -> None:
     """The answer with what stands beside it. `shown`: its text is on the screen already; `calls`: of tools."""
+    # That the chat goes on in memory is not true here: whether it was kept is said at the end of this command.
+    adrift = assistant.store.database.adrift
+    answer = dataclasses.replace(answer, notices=tuple(said for said in answer.notices if said != adrift))
     if json_output:
         print_json({**as_json(answer), **({"tools": calls} if calls is not None else {})})
     else:

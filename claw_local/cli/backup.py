@@ -11,6 +11,7 @@ import typer
 
 from ..errors import UsageError
 from ..language import _, ngettext
+from ..named_text import shown
 from .common import JSON_OPTION, harmless, plain, print_json, size
 from .counted import counted
 from .waiting import bar
@@ -47,7 +48,7 @@ def backup(
     typer.echo(
         _(
             "Written: {path} ({size}): {counts}.",
-            path=harmless(str(made.path)),
+            path=shown(made.path),
             size=size(made.size),
             counts=_counted(made.manifest.counts),
         )
@@ -125,7 +126,7 @@ def restore(
         typer.echo(
             _(
                 "What was here before is in {folder}. Delete that folder when all is well.",
-                folder=harmless(str(done.before)),
+                folder=shown(done.before),
             )
         )
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..sizes import size as size
+
 if TYPE_CHECKING:
     from ..settings import Settings
 
@@ -50,14 +52,6 @@ def harmless(text: str) -> str:
 def short(text: str, width: int = 72) -> str:
     line = " ".join(harmless(text).split())
     return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def size(count: int) -> str:
-    """Bytes for a person: "2.5 GB"; as makers of disks and hubs count."""
-    for unit, bytes_of_unit in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= bytes_of_unit:
-            return f"{count / bytes_of_unit:.1f} {unit}"
-    return f"{count} B"
 
 
 def with_profile(profile: str | None) -> Settings | None:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand
 
 from ..errors import SettingsError, UsageError
 from ..language import N_, _
 from . import complete
+from .careful import Careful
 from .common import JSON_OPTION, harmless, print_json, print_table
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def get(key: str = KEY, json_output: bool = JSON_OPTION) -> None:
     typer.echo(harmless(value if isinstance(value, str) else settings_file.shown(value)))
 
 
-class Signed(TyperCommand):
+class Signed(Careful):
     """Takes -1 for a value, not for an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -188,6 +188,8 @@ def _check_theme(paths: Paths, name: str) -> None:
     """Raises UsageError: the app has no theme of that name, nor has the person a file that makes one."""
     from claw_app.themes import Look
 
+    from ..named_text import shown
+
     look = Look(paths)
     if name not in look.names():
         there = _(
@@ -195,8 +197,9 @@ def _check_theme(paths: Paths, name: str) -> None:
             names=", ".join(sorted(look.names())),
             folder=paths.themes,
         )
-        broken = [words for words in look.problems if f"{name}.toml" in words]
-        raise UsageError(" ".join([_("There is no theme {name}.", name=name), *broken, there]))
+        said = shown(name)
+        broken = [words for words in look.problems if f"{said}.toml" in words]
+        raise UsageError(" ".join([_("There is no theme {name}.", name=said), *broken, there]))
 
 
 def _check_profile(paths: Paths, name: str) -> None:

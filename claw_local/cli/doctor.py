@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
 from ..language import _
@@ -18,8 +20,10 @@ def doctor(
 
     from ..doctor import as_json, examine, exit_code, fix, run_checks
     from ..doctor.diagnosis import home_checks
+    from ..doctor.home import read_themes_with
     from ..paths import locate
 
+    read_themes_with(_read_theme)
     mended = list(fix(locate(), home_checks(locate()))) if mend else []
     if not json_output:
         for done in mended:
@@ -32,3 +36,10 @@ def doctor(
     found = as_json(checks)
     print_json({**found, "fixed": as_json(mended)["checks"]} if mend else found)
     raise typer.Exit(exit_code(checks))
+
+
+def _read_theme(file: Path) -> object:
+    """Read a person's theme as the app does. Raises OSError, ValueError."""
+    from claw_app.themes import read_whole
+
+    return read_whole(file)

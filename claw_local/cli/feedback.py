@@ -46,7 +46,7 @@ def feedback(
     with Assistant.open() as assistant:
         hints = assistant.hints.list()
         signal = assistant.feedback(message, cast(Literal["good", "bad"] | None, verdict), hint=hint, edit=text)
-        teaches = assistant.store.messages.get(message).learn
+        teaching = assistant.store.messages.teaching_of(message)
         say_made_room(hints, assistant.hints.list())
         kept = assistant.hints.list(active_only=False)
     if json_output:
@@ -61,8 +61,9 @@ def feedback(
         elif signal.hint:
             told.append(_("Hint, for this answer alone: {hint}", hint=signal.hint))
         typer.echo(" ".join(told))
-        if not teaches:
-            typer.echo(_("It was written while learning was off, so it will not teach."), err=True)
+        if teaching != "yes":
+            off = _("It was written while learning was off, so it teaches only after: claw-local learn on --past")
+            typer.echo(off if teaching == "off" else _("This reply never teaches."), err=True)
 
 
 def _from_input() -> str:

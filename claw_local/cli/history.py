@@ -14,6 +14,7 @@ import typer
 
 from ..errors import HistoryError, UsageError
 from ..language import _, ngettext
+from ..named_text import shown
 from .common import JSON_OPTION, harmless, plain, print_json, short
 from .complete import chat_ids
 from .progress import importing
@@ -45,7 +46,7 @@ def _reading() -> Iterator[Assistant]:
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
-        if said := assistant.store.database.adrift:
+        if said := assistant.store.database.only_read:
             typer.echo(said, err=True)
         yield assistant
 
@@ -167,7 +168,7 @@ def export(
             raise HistoryError(
                 _("{out} cannot be written ({error}). Choose another --out.", out=out, error=error.strerror or error)
             ) from error
-    typer.echo(_("Written: {chats} to {path}", chats=_chats(len(ids)), path=harmless(str(out))), err=True)
+    typer.echo(_("Written: {chats} to {path}", chats=_chats(len(ids)), path=shown(out)), err=True)
 
 
 @app.command("import")

@@ -18,6 +18,7 @@ from ..language import _, ngettext
 from . import complete, idle, runs_shown
 from .common import JSON_OPTION, harmless, plain, print_json, print_table, short
 from .waiting import bars
+from .wrapped import echo
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -38,11 +39,12 @@ def on(
     from ..assistant import Assistant
 
     with Assistant.open() as assistant:
+        before = assistant.learn.status()
         count = assistant.learn.on(past=past)
-        silent = assistant.learn.status().silent
+        state = assistant.learn.status()
         home = assistant.paths.data
     if json_output:
-        print_json({"enabled": True, "past": count})
+        print_json({"enabled": True, "past": count, "lessons": state.lessons, "waiting": state.waiting})
         return
     typer.echo(
         _(
@@ -53,10 +55,23 @@ def on(
     )
     if past:
         typer.echo(
-            ngettext("{number} earlier answer teaches now, too.", "{number} earlier answers teach now, too.", count)
+            ngettext(
+                "{number} earlier answer may teach now, too.", "{number} earlier answers may teach now, too.", count
+            )
+        )
+    if past and count:
+        lessons, waiting = max(0, state.lessons - before.lessons), max(0, state.waiting - before.waiting)
+        typer.echo(
+            _(
+                "Of these, lessons waiting: {lessons}, not judged yet: {waiting} (the judge reads what you said next), "
+                "nothing to learn from: {rest} (nothing was said next, or nothing of how they were).",
+                lessons=lessons,
+                waiting=waiting,
+                rest=max(0, count - lessons - waiting),
+            )
         )
     typer.echo(_("Undo: `claw-local learn off`, `claw-local adapters rollback`, `claw-local hints off ID`."))
-    if silent:
+    if silent := state.silent:
         typer.echo(
             ngettext(
                 "{number} earlier answer does not teach; `claw-local learn on --past` lets it.",
@@ -134,13 +149,13 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
         except KeyboardInterrupt as stop:
             if (left := assistant.learn.paused().run) is None:
                 raise
-            typer.echo(_stopped(left), err=True)
+            echo(_stopped(left), err=True)
             raise typer.Exit(130) from stop
     if json_output:
         print_json(plain(result))
         return
     if result.accepted:
-        typer.echo(
+        echo(
             _(
                 "Learned: adapter {adapter} is in use from the next answer on. {reason}",
                 adapter=result.adapter,
@@ -148,8 +163,8 @@ def now(model: Path | None = MODEL_OPTION, json_output: bool = JSON_OPTION) -> N
             )
         )
     else:
-        typer.echo(_("{reason} The model answers as before.", reason=result.reason))
-    typer.echo(
+        echo(_("{reason} The model answers as before.", reason=result.reason))
+    echo(
         _(
             "{samples} samples, {steps} steps, {seconds:.0f} s. `claw-local adapters show "
             "{adapter}` prints the gate's report.",
@@ -233,9 +248,9 @@ def _say_what_was_left(assistant: Any) -> None:
     """A run that was left goes on; one that no longer can is dropped, and it is said why."""
     paused = assistant.learn.paused()
     for words in paused.dropped:
-        typer.echo(words, err=True)
+        echo(words, err=True)
     if paused.run is not None:
-        typer.echo(
+        echo(
             _("Run {id} begins anew.", id=paused.run.id)
             if paused.run.begins_anew
             else _("Run {id} goes on from {place}.", id=paused.run.id, place=paused.run.where),

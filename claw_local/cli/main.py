@@ -33,6 +33,7 @@ from . import (
     serve,
     tools,
 )
+from .careful import make_careful, on_one_line
 from .common import harmless
 from .passphrase import ask as ask_passphrase
 from .uninstall import uninstall
@@ -52,7 +53,7 @@ class Commands(TyperGroup):
         except ClawError as error:
             if ctx.params.get("debug"):
                 raise
-            typer.echo(harmless(str(error)), err=True)
+            typer.echo(harmless(on_one_line(str(error), ctx.obj or ())), err=True)
             raise typer.Exit(error.exit_code) from error
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
@@ -115,6 +116,7 @@ adapters.app.command("merge")(merging.merge)
 app.command("doctor")(doctor.doctor)
 app.command("uninstall")(uninstall)
 app.command("bench")(bench.bench)
+make_careful(app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -8,8 +8,9 @@ import typer
 
 from ..errors import AdapterError, NotFoundError
 from ..language import _
+from ..named_text import shown
 from . import complete
-from .common import JSON_OPTION, harmless, print_json, size
+from .common import JSON_OPTION, print_json, size
 from .waiting import bar
 
 MODEL_OPTION = typer.Option(
@@ -73,7 +74,7 @@ def merge(
     typer.echo(
         _(
             "Written: {path} ({size}; the model it was made from has {base_size}), {changed} weights changed.",
-            path=harmless(str(merged.path)),
+            path=shown(merged.path),
             size=size(merged.size),
             base_size=size(merged.base_size),
             changed=merged.changed,

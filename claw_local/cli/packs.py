@@ -11,6 +11,7 @@ import typer
 
 from ..errors import UsageError
 from ..language import _
+from ..named_text import shown
 from . import complete
 from .adapters_shown import label
 from .common import JSON_OPTION, harmless, print_json
@@ -82,7 +83,7 @@ def export(
     if json_output:
         print_json({"adapter": record.id, "format": form.value, "path": out, "sealed": bool(words)})
         return
-    told = {"id": record.id, "path": harmless(str(out))}
+    told = {"id": record.id, "path": shown(out)}
     typer.echo(
         _("Written: adapter {id} to {path}, sealed", **told) if words else _("Written: adapter {id} to {path}", **told)
     )

@@ -15,6 +15,7 @@ from ..errors import ClawError, RestoredError, UsageError
 from ..language import N_, _, begin, ngettext
 from ..paths import locate
 from .common import harmless, short
+from .wrapped import Wrap, room
 
 if TYPE_CHECKING:
     from ..assistant import Assistant
@@ -158,27 +159,28 @@ class Talk:
             self._last = working.answer.message_id
             said = self._assistant.tools.said(self._assistant.store.messages.get(self._last))
             if said:  # Where it was stopped, the last reply may be nothing but a call.
-                print(f"{_(ANSWERS)} {harmless(said)}")
+                _print(f"{_(ANSWERS)} {harmless(said)}")
             for notice in working.answer.notices:
                 _say(notice)
 
     def _answer(self, reply: Reply) -> None:
         """Write an answer out as it comes; Ctrl-C stops it, and keeps what was shown."""
         self._chat_id, self._last = reply.chat_id, reply.message_id
-        _write(f"{_(ANSWERS)} ")
+        wrap = Wrap(room(sys.stdout))
+        _write(wrap.lead(f"{_(ANSWERS)} "))
         try:
             for piece in reply:
-                _write(harmless(piece))
+                _write(wrap.feed(harmless(piece)))
         except KeyboardInterrupt:
             reply.close()
-            print()
+            print(wrap.rest())
             _say(_("Stopped."))
             return
         except BaseException:
             reply.close()
-            print()
+            print(wrap.rest())
             raise
-        print()
+        print(wrap.rest())
         for notice in reply.answer.notices:
             _say(notice)
 
@@ -221,8 +223,8 @@ class Talk:
 
     def _help(self, __: str) -> None:
         for name, about in COMMANDS.items():
-            print(f"/{name}: {_(about)}.")
-        print(_("A line that ends with a backslash goes on in the next one. Two slashes send a message with one."))
+            _print(f"/{name}: {_(about)}.")
+        _print(_("A line that ends with a backslash goes on in the next one. Two slashes send a message with one."))
 
     def _new(self, __: str) -> None:
         self._chat_id = self._last = None
@@ -233,7 +235,7 @@ class Talk:
         chats = self._assistant.chats(limit=20)
         for chat in chats:
             title = chat.title or _("untitled")
-            print(f"{chat.id}: {short(title)}")
+            _print(f"{chat.id}: {short(title)}")
         if not chats:
             _say(_("There are no chats yet."))
 
@@ -258,7 +260,7 @@ class Talk:
         )
         for message in messages[-LAST_SHOWN:]:
             who = ASKS if message.role == "user" else ANSWERS
-            print(f"{_(who)} {harmless(self._assistant.tools.said(message))}")
+            _print(f"{_(who)} {harmless(self._assistant.tools.said(message))}")
 
     def _again(self, __: str) -> None:
         if self._in_workspace():
@@ -292,12 +294,12 @@ class Talk:
         seconds = why.timings.get("total", 0.0)
         _say(_("{model}, {adapter}, {seconds:.1f} seconds.", model=why.model, adapter=adapter, seconds=seconds))
         for hint in why.hints:
-            print(_("Told to it: {hint}", hint=harmless(hint.text)))
+            _print(_("Told to it: {hint}", hint=harmless(hint.text)))
 
     def _hints(self, __: str) -> None:
         hints = self._assistant.hints.list()
         for hint in hints:
-            print(f"{hint.id}: {harmless(hint.text)}")
+            _print(f"{hint.id}: {harmless(hint.text)}")
         if not hints:
             _say(_("There are no hints."))
 
@@ -330,7 +332,12 @@ def _line() -> str:
 
 
 def _say(text: str) -> None:
-    print(f"{_(SAYS)} {harmless(text)}", flush=True)
+    _print(f"{_(SAYS)} {harmless(text)}")
+
+
+def _print(text: str) -> None:
+    wrap = Wrap(room(sys.stdout))
+    print(wrap.feed(text) + wrap.rest(), flush=True)
 
 
 def _write(text: str) -> None:

@@ -26,12 +26,14 @@ class Outcome:
         result: the JSON object it printed last; empty if it printed none.
         said: the last line of what it printed otherwise, most often the error.
         output: all of what it printed.
+        limit_s: how long it was given.
     """
 
     returncode: int | None
     result: dict[str, Any] = field(default_factory=dict)
     said: str = ""
     output: str = ""
+    limit_s: float = 0.0
 
     @property
     def worked(self) -> bool:
@@ -44,6 +46,8 @@ class Outcome:
     @property
     def ending(self) -> str:
         """How it failed, in words."""
+        if self.returncode is None and self.limit_s:
+            return _("it did not finish in {seconds:g} s", seconds=self.limit_s)
         if self.returncode is None:
             return _("it did not finish in time")
         if self.illegal_instruction:
@@ -75,8 +79,10 @@ def run_child(command: Sequence[str], *, timeout_s: float) -> Outcome:
             errors="replace",
             env=environment,
         )
-    except subprocess.TimeoutExpired:
-        return Outcome(returncode=None)
+    except subprocess.TimeoutExpired as late:
+        said = late.stdout or ""
+        output = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        return Outcome(returncode=None, output=output, limit_s=timeout_s)
     except OSError as error:
         return Outcome(
             returncode=1,

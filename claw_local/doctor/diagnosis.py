@@ -13,7 +13,7 @@ from .check import Check, from_error
 from .database import check_database
 from .engine import check_engine, check_gpu, check_memory, check_served, check_token, engine_outcome, find
 from .home import check_home
-from .learning import PARTS, check_learning, learning_outcome
+from .learning import PARTS, check_learning, learning_outcomes
 from .machine import check_disk, check_folder, check_python, check_settings
 
 CHILDREN_AT_ONCE = 2
@@ -41,6 +41,7 @@ def checks(
 
     with ThreadPoolExecutor(CHILDREN_AT_ONCE) as pool:
         engine_future = pool.submit(engine_outcome)
+        learning = pool.submit(learning_outcomes)
         begin("python")
         yield check_python()
         found, from_file = check_settings(paths)
@@ -55,7 +56,6 @@ def checks(
         engine = check_engine(outcome)
         yield engine
         begin("model")
-        learning = {part: pool.submit(learning_outcome, part) for part in PARTS}
         used = settings or from_file
         model = None
         try:
@@ -73,7 +73,7 @@ def checks(
         learns_on = trains_on(used, read_header(model.path) if model is not None else None)
         for part in PARTS:
             begin(part)
-            yield check_learning(part, learning[part].result(), learns_on=learns_on)
+            yield check_learning(part, learning.result()[part], learns_on=learns_on)
 
 
 def home_checks(paths: Paths) -> Iterator[Check]:

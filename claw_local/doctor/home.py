@@ -17,7 +17,7 @@ from pathlib import Path
 from .. import leftovers
 from ..errors import AdapterError, ClawError, StoreError
 from ..language import N_, _, ngettext
-from ..named_text import read_text
+from ..named_text import read_text, shown
 from ..paths import Paths
 from ..store import opening
 from .check import Check, State, first_sentence, size, tidy
@@ -27,6 +27,12 @@ LARGEST_LOG = 256 << 20
 """Bytes of the write-ahead log; usually it has a few millions."""
 LARGEST_THEME = 100_000
 _SHOWN = 3
+_read_theme: list[Callable[[Path], object]] = []
+
+
+def read_themes_with(read: Callable[[Path], object]) -> None:
+    """From now on, themes are read so: as whoever draws with them does. Until then, whether their TOML can be read."""
+    _read_theme[:] = [read]
 
 
 def check_home(paths: Paths) -> Iterator[Check]:
@@ -95,14 +101,17 @@ def check_own_files(paths: Paths) -> Check:
 
     for theme in sorted(paths.themes.glob("*.toml")) if paths.themes.is_dir() else []:
         try:
-            tomllib.loads(read_text(theme, most=LARGEST_THEME))
+            if _read_theme:
+                _read_theme[0](theme)
+            else:
+                tomllib.loads(read_text(theme, most=LARGEST_THEME))
         except (OSError, ValueError, RecursionError) as error:
             return Check(
                 "own files",
                 "warning",
                 _(
                     "the theme {theme} cannot be read: {error}",
-                    theme=tidy(theme),
+                    theme=shown(tidy(theme)),
                     error=getattr(error, "strerror", None) or error,
                 ),
                 _("Mend that file."),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+from typing import Any
 
 from ..idle import extra
 from ..idle.vram import NOTHING
@@ -11,14 +13,43 @@ from .check import Check, python_command, tidy
 from .child import Outcome, run_probe
 
 PARTS = ("torch", "peft", "bitsandbytes")
+_QUICKEST_FIRST = ("torch", "bitsandbytes", "peft")
 TIMEOUT_S = 120.0
+"""For all of them in one process, and for each that is tried on its own after that one failed."""
 
 
-def learning_outcome(part: str) -> Outcome | None:
-    """Run the probe of one part; None if it is not installed."""
-    if importlib.util.find_spec(part) is None:
-        return None
-    return run_probe(part, timeout_s=TIMEOUT_S)
+def learning_outcomes() -> dict[str, Outcome | None]:
+    """How the probe of each part ended; None: it is not installed.
+
+    One process tries all of them, for most of the time goes into importing torch. Where that process fails, each part
+    that it had not come to the end of is tried on its own, so that it is known which one it is; where it ran out of
+    time, they are not tried again.
+    """
+    there = [part for part in _QUICKEST_FIRST if importlib.util.find_spec(part) is not None]
+    shared = run_probe("together", *there, timeout_s=TIMEOUT_S) if there else None
+    done = {} if shared is None else _worked(shared.output)
+    found: dict[str, Outcome | None] = dict.fromkeys(PARTS)
+    for part in there:
+        if part in done:
+            found[part] = Outcome(0, done[part])
+        elif shared is not None and shared.returncode is None:
+            found[part] = shared
+        else:
+            found[part] = run_probe(part, timeout_s=TIMEOUT_S)
+    return found
+
+
+def _worked(output: str) -> dict[str, dict[str, Any]]:
+    """What the shared process said of each part that works."""
+    found = {}
+    for line in output.splitlines():
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(said, dict) and said.get("part") in PARTS:
+            found[str(said.pop("part"))] = said
+    return found
 
 
 def check_learning(part: str, outcome: Outcome | None, *, learns_on: str = "") -> Check:

@@ -82,12 +82,20 @@ def bitsandbytes() -> dict[str, Any]:
     return {"version": bitsandbytes.__version__, "nf4_error": round(error, 4)}
 
 
+def together(*parts: str) -> dict[str, Any]:
+    """Several of these in one process, as the trainer has them: torch is imported once. A line for each that worked."""
+    for part in parts:
+        print(json.dumps({"part": part, **PROBES[part]()}), flush=True)
+    return {"parts": len(parts)}
+
+
 PROBES: dict[str, Callable[..., dict[str, Any]]] = {
     "engine": engine,
     "token": token,
     "torch": torch,
     "peft": peft,
     "bitsandbytes": bitsandbytes,
+    "together": together,
 }
 
 

@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 
 from ..errors import HistoryError
 from ..language import N_, _
+from .recoded import end_in_utf8, opened_as_utf8
 
 LONGEST_CHAT = 64 << 20
 """Bytes of JSON; no chat is that long, and what is would fill the memory."""
@@ -40,6 +41,10 @@ class Part(NamedTuple):
     archive: zipfile.ZipFile | None = None
 
     def open(self) -> IO[bytes]:
+        """Its text in UTF-8, if it is any."""
+        return opened_as_utf8(self.open_raw)
+
+    def open_raw(self) -> IO[bytes]:
         return self.archive.open(self.name) if self.archive is not None else self.path.open("rb")
 
 
@@ -214,8 +219,10 @@ def _look(part: Part) -> None:
     with part.open() as file:
         begin = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
         start = begin[:1]
-        file.seek(max(0, part.size - 4096))
-        end = file.read().rstrip()[-1:]
+    with part.open_raw() as file:
+        mark = file.read(2)
+        file.seek(max(0, (part.size - 4096) & ~1))
+        end = end_in_utf8(file.read(), mark).rstrip()[-1:]
     ended = end == {b"[": b"]", b"{": b"}"}.get(start)
     # What has a word in brackets at its beginning is a settings file.
     words = start == b"[" and begin[1:].lstrip()[:1] not in (b"{", b"[", b"]", b"")

@@ -37,5 +37,5 @@ def take(store: Store, secret: str, *, learn: bool) -> ServedKey:
 def _checked(name: str) -> str:
     name = name.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise UsageError(f"A key's name has 1 to {LONGEST_NAME} characters, such as: laptop")
+        raise UsageError(f"A key's name has 1 to {LONGEST_NAME} characters that can be shown, such as: laptop")
     return name

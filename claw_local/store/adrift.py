@@ -32,9 +32,14 @@ READ_ONLY = N_(
     "{path} cannot be written, so it is only read: what is said or changed now is not kept. Make it and its folder "
     "writable, or set CLAW_LOCAL_HOME to another folder."
 )
+READING = N_("The disk is full or fails, so {path} is only read. Free some space before you say or change anything.")
 LOST = N_(
-    "{path} still cannot be written, so what was said since the disk was full or failed is not kept. Free some space "
-    "before you go on."
+    "{path} still cannot be written, so what was said or imported since the disk was full or failed is not kept. Free "
+    "some space before you go on."
+)
+LOST_CHANGE = N_(
+    "{path} could not be written, because the disk is full or fails, so what was to be changed stays as it was. Free "
+    "some space, and try again."
 )
 LOST_READ_ONLY = N_(
     "{path} cannot be written, so what was said or changed is not kept. Make it and its folder writable, or set "
@@ -132,9 +137,17 @@ class Adrift:
         return _(READ_ONLY if self.read_only else SENTENCE, path=self._path)
 
     @property
+    def reading(self) -> str:
+        """The same for whoever will say nothing: it is only read."""
+        return _(READ_ONLY if self.read_only else READING, path=self._path)
+
+    @property
     def lost(self) -> str:
         """A sentence for whoever closes it, where something of it still cannot be written."""
-        return _(LOST_READ_ONLY if self.read_only else LOST, path=self._path)
+        if self.read_only:
+            return _(LOST_READ_ONLY, path=self._path)
+        said = any(identity > self._last["messages"] for identity in self._changed("messages"))
+        return _(LOST if said else LOST_CHANGE, path=self._path)
 
     def nothing_new(self) -> None:
         """What changed so far need not be written: whoever opens the file does it again."""

@@ -138,6 +138,12 @@ class Database(Content):
         adrift = self._adrift
         return "" if adrift is None else adrift.sentence
 
+    @property
+    def only_read(self) -> str:
+        """The same for whoever says and changes nothing."""
+        adrift = self._adrift
+        return "" if adrift is None else adrift.reading
+
     def nothing_new(self) -> None:
         """What was changed since this was opened need not be written, if it is in memory only: it is done again by
         whoever opens the file."""

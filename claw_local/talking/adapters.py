@@ -88,12 +88,14 @@ class Adapters:
         if isinstance(choice, int):
             return self._registry.checked(choice, model) if choice else None
         parts = weighted([choice] if isinstance(choice, str) else choice)
-        if [name for name, _ in parts] == ["base"]:
+        if [name for name, _weight in parts] == ["base"]:
+            if parts[0][1] != 1.0:
+                raise UsageError(_("The base takes no weight: it answers as it is. Leave the weight out."))
             return None
-        if any(name == "base" for name, _ in parts):
+        if any(name == "base" for name, _weight in parts):
             raise UsageError(_("The base is in every mix as it is. Name adapters only: work:0.7 home:0.3"))
         records = [(self._registry.checked(name, model), weight) for name, weight in parts]
-        if len({record.id for record, _ in records}) < len(records):
+        if len({record.id for record, _weight in records}) < len(records):
             raise UsageError(_("One adapter stands there twice. Name each once, with the whole of its weight."))
         if len(records) == 1 and records[0][1] == 1.0:
             return records[0][0]

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from ..errors import NotFoundError, UsageError
 from ..language import _
-from ..store import AdapterRecord, Hint
+from ..store import AdapterRecord, Chat, Hint, StoredMessage
+from ..store.chats import Teaching
 from .opened import Opened
 
 
@@ -25,6 +26,8 @@ class Why:
         sampling: how it was drawn, the seed included; empty while it is being written.
         prompt_tokens, completion_tokens: lengths of prompt and reply; 0 where nobody counted.
         timings: seconds: "load", "first_token", "total".
+        example_of: of the person's own text, whether the reply that it corrects may teach: then it is the example for
+            it. None: it is no such text, or a later one is the example.
     """
 
     by: Literal["model", "person", "elsewhere"]
@@ -36,6 +39,7 @@ class Why:
     prompt_tokens: int
     completion_tokens: int
     timings: dict[str, float]
+    example_of: Teaching | None = None
 
 
 class Reasons(Opened):
@@ -60,8 +64,12 @@ class Reasons(Opened):
             adapter = self.store.adapters.get(message.adapter_id) if message.adapter_id else None
         except NotFoundError:
             adapter = None
+        chat = self.chat(message.chat_id)
+        by: Literal["model", "person", "elsewhere"] = (
+            "model" if message.by_model else "elsewhere" if chat.origin else "person"
+        )
         return Why(
-            by="model" if message.by_model else "elsewhere" if self.chat(message.chat_id).origin else "person",
+            by=by,
             model=message.model,
             adapter=adapter,
             hints=hints,
@@ -70,4 +78,17 @@ class Reasons(Opened):
             prompt_tokens=len(message.prompt_ids) or int(message.timings.get("prompt_tokens", 0)),
             completion_tokens=len(message.response_ids) or int(message.timings.get("completion_tokens", 0)),
             timings={name: seconds for name, seconds in message.timings.items() if not name.endswith("_tokens")},
+            example_of=self._example_of(message, chat) if by == "person" else None,
         )
+
+    def _example_of(self, message: StoredMessage, chat: Chat) -> Teaching | None:
+        """Whether what this text corrects may teach; see `Why.example_of`."""
+        others = [one for one in self.store.messages.siblings(message.id) if one.role == "assistant"]
+        if any(one.id > message.id and not one.by_model for one in others):
+            return None
+        signals = self.store.signals.of([one.id for one in others])
+        corrected = [one.id for one in others if any(signal.source == "edit" for signal in signals[one.id])]
+        if not corrected:
+            return None
+        teaching = {self.store.messages.teaching_of(one) for one in corrected} if chat.learn else set()
+        return "yes" if "yes" in teaching else "off" if "off" in teaching else "never"

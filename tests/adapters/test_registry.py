@@ -95,6 +95,9 @@ def test_words_that_are_no_mix_are_said(assistant: Assistant) -> None:
         assistant.adapters.use(["work:0.5", str(record.id)])
     with pytest.raises(UsageError, match="base is in every mix"):
         assistant.adapters.use(["work:0.5", "base:0.5"])
+    with pytest.raises(UsageError, match="base takes no weight"):
+        assistant.adapters.use(["base:0.5"])
+    assert assistant.adapters.use(["base:1"]) is None
     with pytest.raises(NotFoundError):
         assistant.adapters.use("nobody:0.5")
     with pytest.raises(UsageError, match="--chat or --profile"):

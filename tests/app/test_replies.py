@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from textual.selection import SELECT_ALL
 from textual.widgets import Input
 
@@ -446,11 +447,26 @@ async def test_a_second_hint_on_a_reply_changes_the_first(app: ClawApp, scripted
         assert [(one.id, one.text) for one in scripted.store.hints.every()] == [(first.id, "shorter")]
 
 
-async def test_a_mark_on_ones_own_text_says_why_it_never_teaches(app: ClawApp, scripted: Any, until: Until) -> None:
+@pytest.mark.parametrize(
+    ("learning", "truth"),
+    [(True, "the example that learning takes for the reply it corrects"), (False, "teaches nothing yet")],
+)
+async def test_keeping_why_and_a_mark_say_the_same_of_ones_own_text(
+    app: ClawApp, scripted: Any, until: Until, learning: bool, truth: str
+) -> None:
+    (scripted.learn.on if learning else scripted.learn.off)()
     async with app.run_test() as pilot:
-        bubble = await say(pilot, app, "hello", until)
-        scripted.feedback(bubble.message_id, edit="My own words.")
-        await app.main.renew()
-        await until(pilot, lambda: shown(app) == ["hello", "My own words."])
+        await say(pilot, app, "hello", until)
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.query(Editor) and app.main.query_one(Editor).has_focus)
+        await pilot.press("x", "ctrl+s")
+        await until(pilot, lambda: "Your version is kept." in said(app) and truth in said(app))
+        await until(pilot, lambda: isinstance(app.focused, Bubble) and "2/2" in foot(app.focused))
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, WhyScreen) and app.screen.query(".fact"))
+        assert truth in " ".join(str(widget.render()) for widget in app.screen.query("Static"))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
         await pilot.press("ctrl+g")
-        await until(pilot, lambda: "This reply never teaches: it is your own text." in said(app))
+        mark = "A mark on your own text teaches nothing."
+        await until(pilot, lambda: any(mark in line and truth in line for line in said(app).splitlines()))

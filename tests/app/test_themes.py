@@ -129,11 +129,15 @@ def test_files_that_are_no_themes_stop_nothing(paths: Paths) -> None:
     (paths.themes / "digits.toml").write_text("primary = " + "9" * 5000)
     (paths.themes / "folder.toml").mkdir()
     os.mkfifo(paths.themes / "pipe.toml")
+    names = [b".toml", b"two\nlines.toml", b"red\x1b[31m.toml", *([b"bad\xff.toml"] if sys.platform == "linux" else [])]
+    for name in names:
+        Path(os.fsdecode(os.fsencode(paths.themes) + b"/" + name)).write_text('primary = "#58a6ff"\n')
     (paths.themes / "fine.toml").write_bytes(b'\xef\xbb\xbfprimary = "#58a6ff"\n')
     look = Look(paths)
     assert set(look.themes) == {*(theme.name for theme in OURS), "fine"}
     said = " ".join(look.problems)
-    assert len(look.problems) == 5 and "go too deep" in said
+    assert said.isprintable() and said.count("holds what cannot be shown") == len(names)
+    assert len(look.problems) == 5 + len(names) and "go too deep" in said
     assert "it is a device or a pipe" in said and "it is larger than" in said and "it is a folder" in said
 
 

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from claw_local.adapters.registry import verify
-from claw_local.backup import Backup, look, restore, tables, write_backup
+from claw_local.backup import Backup, look, restore, tables, unpacking, write_backup
 from claw_local.cli.main import app
 from claw_local.errors import BackupError, RestoredError, UsageError
 from claw_local.paths import Paths, locate
@@ -166,6 +166,14 @@ def test_where_there_is_no_room_for_the_backup_its_own_disk_is_named(
     with pytest.raises(BackupError, match=r"written to .*another\.backup"):
         write_backup(backed[0], home, tmp_path / "another.backup")
     assert not (tmp_path / "another.backup").exists()
+
+
+def test_where_there_is_no_room_to_restore_small_sizes_are_told_too(
+    backed: tuple[Store, Backup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacking.shutil, "disk_usage", lambda folder: SimpleNamespace(free=4096))
+    with pytest.raises(BackupError, match=r"takes up to \d.*[kM]B, and 4.1 kB are free"):
+        restore(locate(tmp_path / "other"), backed[1].path)
 
 
 def test_commands_ask_refuse_and_print_json(backed: tuple[Store, Backup], home: Paths, tmp_path: Path) -> None:

@@ -311,8 +311,18 @@ def test_turning_learning_on_for_the_past_says_how_much_teaches_now(
     store = Store(home)
     _, _, reply = store.messages.go_on(store.chats.create().id, "What is rain?", learn="off")
     store.messages.fail(reply, "interrupted")
+    chat = store.chats.create().id
+    for text in ("marked", "read next", "the last"):
+        _, _, reply = store.messages.go_on(chat, text, learn="off")
+        made = Generation(prompt_ids=(1,), sampling=Sampling())
+        made.text, made.response_ids, made.logprobs = "yes", [5], [-1.0]
+        store.messages.finish(reply, made, state="done", timings={})
+        if text == "marked":
+            store.signals.add(reply, "thumb", 1)
     store.close()
     assert run(["learn", "on", "--past"]) == 0
-    assert "1 earlier answer teaches now, too." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "4 earlier answers may teach now, too." in said
+    assert "lessons waiting: 1, not judged yet: 1 " in said and "nothing to learn from: 2 " in said
     assert run(["learn", "on", "--past"]) == 0
-    assert "0 earlier answers teach now, too." in capsys.readouterr().out
+    assert "0 earlier answers may teach now, too." in capsys.readouterr().out

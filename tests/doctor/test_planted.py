@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from claw_local.cli.doctor import _read_theme
 from claw_local.doctor import as_json, fix
 from claw_local.doctor.check import Check
 from claw_local.doctor.child import Outcome, run_probe
 from claw_local.doctor.diagnosis import home_checks
 from claw_local.doctor.engine import check_engine, check_memory, check_token, find
+from claw_local.doctor.home import read_themes_with
 from claw_local.doctor.learning import check_learning
 from claw_local.doctor.machine import check_folder, check_python, check_settings, judge_disk
 from claw_local.errors import ModelError
@@ -110,8 +112,18 @@ IN_HOME: dict[str, tuple[str, bool, Callable[[Paths], object]]] = {
         False,
         lambda home: (home.themes.mkdir(), (home.themes / "mine.toml").write_text("primary = ")),
     ),
+    "a theme whose colours are none": (
+        "own files",
+        False,
+        lambda home: (home.themes.mkdir(), (home.themes / "mine.toml").write_text('primary = "blurple"')),
+    ),
     "servers that are no JSON": ("own files", False, lambda home: (home.config / "mcp.json").write_text("{")),
 }
+
+
+@pytest.fixture(autouse=True)
+def _themes() -> None:
+    read_themes_with(_read_theme)
 
 
 def states(home: Paths) -> dict[str, Check]:

@@ -6,6 +6,7 @@ import pytest
 
 from claw_local.doctor import diagnosis
 from claw_local.doctor.child import Outcome
+from claw_local.doctor.learning import PARTS
 from claw_local.paths import Paths
 from claw_local.settings import ModelSettings, OllamaSettings, Settings
 from tests.engine.servers import OLLAMA, serving
@@ -15,7 +16,7 @@ from tests.engine.servers import OLLAMA, serving
 def nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the children would find is looked at in other tests."""
     monkeypatch.setattr(diagnosis, "engine_outcome", lambda: Outcome(0, {"version": "1"}))
-    monkeypatch.setattr(diagnosis, "learning_outcome", lambda part: Outcome(0, {"version": "1"}))
+    monkeypatch.setattr(diagnosis, "learning_outcomes", lambda: dict.fromkeys(PARTS, Outcome(0, {"version": "1"})))
 
 
 def model_check(home: Paths, url: str, name: str) -> tuple[str, str, str]:

@@ -190,3 +190,29 @@ def test_as_many_levels_as_are_let_through_and_not_one_more() -> None:
         flat = b"[]" * 500
         assert not _Depth().passes(limit, flat + b"[" * limit + b"]" * limit + flat)
         assert _Depth().passes(limit, flat + b"[" * limit + b"{")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("mark", "encoding"), [(b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")]
+)
+def test_what_windows_programs_write_is_read(
+    store: Store, history: History, tmp_path: Path, mark: bytes, encoding: str, packed: bool
+) -> None:
+    chat = {**kites().export(), "title": "Drachen über Köln 🪁"}
+    data = mark + (json.dumps([chat] * 40, ensure_ascii=False) + "\r\n").encode(encoding)
+    file = tmp_path / "conversations.json"
+    file.write_bytes(data)
+    if packed:
+        file = tmp_path / "export.zip"
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("conversations.json", data)
+    assert history.import_file(file).chats == 1
+    assert [record.title for record in store.chats.list()] == ["Drachen über Köln 🪁"]
+
+
+def test_utf_16_that_is_cut_short_is_said(history: History, tmp_path: Path) -> None:
+    file = tmp_path / "cut.json"
+    file.write_bytes(json.dumps([kites().export()]).encode("utf-16")[:-5])
+    with pytest.raises(HistoryError, match="cut short"):
+        history.import_file(file)

@@ -17,7 +17,7 @@ from ..branch import Branch
 from ..talk import LiveReply
 from ..widgets.bubbles import Bubble, Question
 from ..widgets.editor import Editor
-from ..words import BUSY
+from ..words import BUSY, EXAMPLE
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant, Reply
@@ -243,10 +243,22 @@ class BranchActions(Screen[None]):
         self._branch_off(question, Question(text), lambda: assistant.edit_question(message_id, text), text)
 
     async def _show_correction(self, bubble: Bubble) -> None:
+        kept = await self._of_the_correction(bubble)
         await self.renew()
         if self.transcript.holds(bubble.message_id):  # What was said after an older reply stays in view.
-            self.claw.say(_("Your version is kept as an example. → on the reply shows it."))
+            way = _("→ on the reply shows it.")
+            self.claw.say(f"{kept} {way}", timeout=8)
             await self.transcript.reveal(bubble.message_id, focus=True)
         else:
-            self.claw.say(_("Your version is kept as an example."))
+            self.claw.say(kept, timeout=8)
             self.transcript.step(1)
+
+    async def _of_the_correction(self, bubble: Bubble) -> str:
+        """What becomes of the person's version of a reply."""
+        if self.incognito:
+            return _("Your version stands in this chat only: nothing of it is kept.")
+        assistant = await self.claw.assistant()
+        newest = await self.claw.quick(assistant.store.messages.siblings, bubble.message_id)
+        why = await self.claw.quick(assistant.why, newest[-1].id) if newest else None
+        said = [_("Your version is kept.")]
+        return " ".join(said if why is None or why.example_of is None else [*said, _(EXAMPLE[why.example_of])])

@@ -11,7 +11,7 @@ from claw_local.language import N_, _
 
 from ..text import one_line
 from ..widgets.bubbles import Bubble
-from ..words import BUSY
+from ..words import BUSY, EXAMPLE
 from .ask import AskLine
 
 if TYPE_CHECKING:
@@ -87,8 +87,10 @@ class ReplyActions(Screen[None]):
             return ""
         assistant = await self.claw.assistant()
         why = await self.claw.quick(assistant.why, bubble.message_id)
-        own = why is not None and why.by == "person"
-        return " " + (_("This reply never teaches: it is your own text.") if own else _("This reply never teaches."))
+        if why is None or why.by != "person":
+            return " " + _("This reply never teaches.")
+        own = [_("A mark on your own text teaches nothing.")]
+        return " " + " ".join(own if why.example_of is None else [*own, _(EXAMPLE[why.example_of])])
 
     def action_hint(self) -> None:
         """Say what the reply should have been like."""

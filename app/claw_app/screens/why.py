@@ -16,6 +16,7 @@ from claw_local.language import N_, _, ngettext
 
 from ..styles import LEARNED
 from ..text import adapter_name, clean, excerpt, one_line
+from ..words import EXAMPLE
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -37,7 +38,7 @@ _NOTICED_S = 0.05
 _TIMES = {"load": N_("loading the model"), "first_token": N_("to the first word"), "total": N_("in all")}
 
 _BY = {
-    "person": N_("you: it is the reply as you want it, which is the strongest lesson there is"),
+    "person": N_("you: the reply as you want it."),
     "elsewhere": N_("another assistant, in the chat that was imported"),
 }
 
@@ -104,7 +105,8 @@ class WhyScreen(ModalScreen[None]):
     def _facts(self) -> list[tuple[str, str]]:
         why = self._why
         if why.by != "model":
-            return [(_("Written by"), _(_BY[why.by]))]
+            example = [_(EXAMPLE[why.example_of])] if why.example_of is not None else []
+            return [(_("Written by"), " ".join([_(_BY[why.by]), *example]))]
         read = ngettext("{number} token read", "{number} tokens read", why.prompt_tokens)
         written = ngettext("{number} written", "{number} written", why.completion_tokens)
         return [
