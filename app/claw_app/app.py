@@ -28,7 +28,7 @@ from claw_local.language import _
 
 from .background import Background
 from .escapes import behind_escape
-from .launch import in_browser, when_ended
+from .launch import hung_up, in_browser, when_ended
 from .palette import CommandPalette
 from .screens.by_itself import Watch
 from .screens.front import Front
@@ -123,9 +123,13 @@ class ClawApp(App[None]):
         self._opened = asyncio.get_running_loop().create_future()
         self.look.dress(self)
         if not self.is_headless:
-            when_ended(self._end)
-            if not in_browser():
-                self.set_interval(FIT_EVERY_S, self._fit)
+            ended = when_ended(self._end)
+            self.set_interval(FIT_EVERY_S, partial(self._see_page, ended) if in_browser() else self._fit)
+
+    def _see_page(self, ended: Callable[[], None]) -> None:
+        """A server that was killed says no goodbye, and Textual goes on for nobody then."""
+        if not self.leaving and sys.__stdin__ is not None and hung_up(sys.__stdin__.fileno()):
+            ended()
 
     def _fit(self) -> None:
         """Take the terminal's size as it is: the signal that tells of a change may come to nothing."""

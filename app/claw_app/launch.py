@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import sys
 import threading
@@ -94,8 +95,9 @@ def draw_on_the_terminal() -> None:
         sys.__stderr__ = sys.__stdout__  # type: ignore[misc]
 
 
-def when_ended(leave: Callable[[], None]) -> None:
-    """Have `leave` called in this event loop when the terminal is closed, or the system wants an end."""
+def when_ended(leave: Callable[[], None]) -> Callable[..., None]:
+    """Have `leave` called in this event loop when the terminal is closed, or the system wants an end; or when what is
+    returned is called."""
     loop = asyncio.get_running_loop()
 
     def ended(*_: object) -> None:
@@ -110,6 +112,16 @@ def when_ended(leave: Callable[[], None]) -> None:
         # Windows lacks one of them, and only the main thread may ask for them.
         with suppress(AttributeError, ValueError):
             signal.signal(getattr(signal, name), ended)
+    return ended
+
+
+def hung_up(descriptor: int) -> bool:
+    """Whether nobody holds the other end of a pipe any more. Not known on Windows."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)  # What is asked for is nothing: an end is told all the same.
+    return any(told & (select.POLLHUP | select.POLLERR) for _, told in poll.poll(0))
 
 
 def leave(assistant: Assistant | None, status: int, error: BaseException | None = None) -> int:

@@ -70,7 +70,7 @@ class Working:
             else:
                 self.calls.append({**as_json(step.record), "result": step.text})
                 if not quiet:
-                    mark = {"done": "·", "failed": "!", "declined": "–"}.get(step.record.state, "·")
+                    mark = {"done": "·", "failed": "!", "declined": "–", "stopped": "–"}.get(step.record.state, "·")
                     typer.echo(f"{mark} {harmless(step.record.title)}", err=True)
         assert self.answer is not None
         return self.answer

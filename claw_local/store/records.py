@@ -19,7 +19,7 @@ RunState = Literal["running", "paused", "done", "failed", "stopped", "dropped"]
 StartedBy = Literal["person", "idle"]
 Split = Literal["train", "held-out"]
 ToolDecision = Literal["free", "once", "always", "option", "no"]
-ToolState = Literal["done", "failed", "declined", "undone"]
+ToolState = Literal["done", "failed", "declined", "undone", "stopped"]
 ExamQuestion = Literal["next", "follows"]
 
 

@@ -16,6 +16,7 @@ from ..errors import NothingError, UsageError
 from ..judge import tools as outcomes
 from ..language import _
 from ..store import Chat, Store, StoredMessage, ToolCall
+from ..store.records import ToolState
 from ..tools.base import Call, Prepared, Result, ToolError, Undo
 from .text import clean
 
@@ -206,7 +207,7 @@ class Tools:
                 arguments=prepared.call.arguments,
                 title=clean(prepared.title),
                 decision="no" if declined else decision or ("always" if prepared.asks else "free"),  # type: ignore[arg-type]
-                state="declined" if declined else "failed" if score < 0 else "done",
+                state=_state(declined, result, score),
                 score=score,
                 path=undo.path if undo else "",
                 before=undo.before if undo else None,
@@ -310,6 +311,12 @@ def kept(store: Store, tools: Sequence[ToolSpec]) -> int:
     """The id under which a set of tools is kept; 0 for none."""
     listed = [[tool.name, tool.description, tool.parameters] for tool in tools]
     return store.tool_calls.toolset_id(json.dumps(listed) if listed else "")
+
+
+def _state(declined: bool, result: Result, score: int) -> ToolState:
+    if declined:
+        return "declined"
+    return "stopped" if result.stopped else "failed" if score < 0 else "done"
 
 
 def _note_outcome(store: Store, reply_id: int, score: int, *, first: bool) -> None:

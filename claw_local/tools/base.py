@@ -14,6 +14,10 @@ class ToolError(ClawError):
     """A tool could not do what was asked. The model reads the message too, and may try again."""
 
 
+class ToolStopped(ToolError):
+    """The person stopped it before its end."""
+
+
 @dataclass(frozen=True)
 class Call:
     """A call as the model wrote it. `problem`: what is wrong with it, in words; "" if nothing is."""
@@ -47,11 +51,13 @@ class Result:
         score: +1 it says that it succeeded, -1 it failed, 0 it does not say; None: its text may. Never more than that:
             no hint.
         undo: how to take it back; None where there is nothing to take back, or no way.
+        stopped: the person stopped it before its end, which says nothing about the reply that called it.
     """
 
     text: str
     score: int | None = 0
     undo: Undo | None = None
+    stopped: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from weakref import WeakSet
 from .. import extras
 from ..engine.tool_forms import ToolSpec
 from ..language import _
-from .base import Call, Prepared, Result, ToolError
+from .base import Call, Prepared, Result, ToolError, ToolStopped
 from .mcp_connecting import START_S, Muttered, connected
 from .mcp_settings import McpServer
 from .starting import HAS_WARDEN
@@ -162,7 +162,7 @@ class McpServers:
                 if stopped or waited >= timeout_s:
                     future.cancel()
                     if stopped:
-                        raise ToolError("The call was stopped.") from None
+                        raise ToolStopped("The call was stopped.") from None
                     raise
 
     async def _start_all(self) -> dict[str, list[ToolSpec]]:

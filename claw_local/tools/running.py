@@ -100,7 +100,7 @@ class Running:
                 f"{text}\n[exit code: {process.returncode}]".lstrip("\n"), 1 if process.returncode == 0 else -1
             )
         if stop is not None and stop.is_set():
-            return Result(f"{text}\n[stopped by the person]".lstrip("\n"), 0)
+            return Result(f"{text}\n[stopped by the person]".lstrip("\n"), 0, stopped=True)
         return Result(f"{text}\n[timed out after {self.timeout_s:g} s, and was ended]".lstrip("\n"), -1)
 
     def _wait(self, process: subprocess.Popen[bytes], stop: threading.Event | None) -> bool:

@@ -12,7 +12,7 @@ from ..errors import SettingsError, UsageError
 from ..language import _
 from ..paths import Paths
 from ..settings import ToolsSettings
-from .base import Call, Prepared, Result, Tool, ToolError, Undo, cut_middle
+from .base import Call, Prepared, Result, Tool, ToolError, ToolStopped, Undo, cut_middle
 from .folder import Folder
 from .looking import Looking
 from .mcp_servers import McpServers
@@ -139,5 +139,6 @@ def performed(prepared: Prepared, settings: ToolsSettings, stop: threading.Event
     try:
         result = prepared.perform(stop)
     except ToolError as error:
-        result = Result(f"error: {error}", -1)
-    return Result(cut_middle(result.text, settings.result_chars), result.score, result.undo)
+        stopped = isinstance(error, ToolStopped)
+        result = Result(f"error: {error}", 0 if stopped else -1, stopped=stopped)
+    return replace(result, text=cut_middle(result.text, settings.result_chars))

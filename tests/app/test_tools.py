@@ -222,6 +222,7 @@ async def test_esc_stops_a_command_at_work(scripted: Any, app: ClawApp, until: U
         await pilot.press("escape")
         await answered(pilot, app, until)
         assert time.monotonic() - began < 10 and "stopped by the person" in lines(app)[0].raw
+        assert lines(app)[0].state == "stopped" and "sleep 60 – stopped" in drawing.text(app)
 
 
 async def test_quitting_stops_a_command_at_work(scripted: Any, app: ClawApp, until: Until) -> None:

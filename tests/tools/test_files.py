@@ -179,7 +179,8 @@ def test_the_person_can_stop_a_command(tried: Tried) -> None:
     threading.Timer(0.3, stop.set).start()
     prepared = tried.prepare("run", command=f'"{PYTHON}" -c "import time; time.sleep(60)"')
     began = time.monotonic()
-    assert "stopped by the person" in tried.box.perform(prepared, stop).text
+    result = tried.box.perform(prepared, stop)
+    assert "stopped by the person" in result.text and result.stopped and result.score == 0
     assert time.monotonic() - began < 5
 
 

@@ -161,7 +161,8 @@ def test_a_call_that_takes_too_long_is_given_up_and_can_be_stopped(box: Toolbox)
     stop = threading.Event()
     threading.Timer(0.2, stop.set).start()
     began = time.monotonic()
-    assert "stopped" in box.perform(box.prepare(Call("small__slow", {})), stop).text
+    result = box.perform(box.prepare(Call("small__slow", {})), stop)
+    assert "stopped" in result.text and result.stopped and result.score == 0
     assert time.monotonic() - began < 2
 
 

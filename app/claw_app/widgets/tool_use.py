@@ -16,6 +16,7 @@ _STATES = {
     "done": ("✓", "$success", ""),
     "failed": ("✗", "$error", N_("failed")),
     "declined": ("–", "$warning", N_("declined")),
+    "stopped": ("–", "$warning", N_("stopped")),
     "undone": ("↶", "$warning", N_("undone")),
     "running": ("…", "$primary", N_("at work; Esc stops it")),
 }
