@@ -38,6 +38,7 @@ class BranchActions(Screen[None]):
         chat_id: int | None
         live: LiveReply | None
         sending: bool
+        not_drawn: set[int]
         _live_bubble: Bubble | None
 
         @property
@@ -58,7 +59,8 @@ class BranchActions(Screen[None]):
         chat_id = self.chat_id
         if chat_id is None:
             return
-        branch = await self.claw.quick(Branch, await self.claw.assistant(), chat_id)
+        assistant, hidden, stored = await self.claw.assistant(), self.not_drawn, not self.sending
+        branch = await self.claw.quick(Branch, assistant, chat_id, leave_out=hidden, stored=stored)
         if branch is not None and chat_id == self.chat_id:
             await self.transcript.renew(branch, focus=focus)
             if focus is not None:

@@ -35,6 +35,7 @@ from .by_itself import ByItself
 from .chats import ChatActions
 from .compare import CompareActions
 from .drafts import Drafts
+from .elsewhere import Elsewhere
 from .first_start import FirstStart
 from .forgetting import ForgetActions
 from .forgotten import look_up
@@ -65,6 +66,7 @@ ELSEWHERE = N_(
 
 class ChatScreen(
     Talking,
+    Elsewhere,
     WorkActions,
     ChatActions,
     Drafts,
@@ -105,6 +107,7 @@ class ChatScreen(
         self.chat_id = chat_id
         self.first_workspace = workspace
         self.put_away = []
+        self.not_drawn = set()
         self._visit = 0
         self._turning = 0
         self.turned = asyncio.Event()
@@ -268,7 +271,9 @@ class ChatScreen(
     async def _show(self, assistant: Assistant, chat: Chat, message_id: int | None, visit: int) -> None:
         live = self.live if self.live is not None and self.live.chat_id == chat.id else None
         arriving = live.reply.message_id if live is not None and live.reply is not None else None
-        branch = await self.claw.quick(Branch, assistant, chat.id, leave_out=arriving)
+        self.not_drawn.clear()
+        hidden = [arriving] if arriving is not None else []
+        branch = await self.claw.quick(Branch, assistant, chat.id, leave_out=hidden, stored=True)
         if branch is not None and message_id is not None and branch.place(message_id) is None:
             await self.claw.quick(assistant.show_version, message_id)
             await self.claw.quick(branch.refresh)

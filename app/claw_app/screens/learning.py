@@ -115,7 +115,8 @@ class LearningActions(Screen[None]):
                     return
                 await self.refresh_status()
                 await see_forgotten(screen)
-                await see_gone(screen)
+                if not await see_gone(screen):
+                    await screen.see_elsewhere()
             except ClawError as error:
                 self._say_once(error)
             if not self._troubled:

@@ -110,8 +110,16 @@ class Transcript(Walked, can_focus=False):
             tell(there[same], page[same])
             same += 1
         after = there[same - 1] if same else None
-        gone = self._list.children[self._list.children.index(after) + 1 :] if after else self._list.children
-        await self._replace(list(gone) if same < len(there) or same < len(page) else [], page[same:], focus)
+        gone = list(self._list.children[self._list.children.index(after) + 1 :] if after else self._list.children)
+        if same == len(there):  # What was said about the chat stays before what has come since.
+            gone = [widget for widget in gone if not isinstance(widget, Notice)] if same < len(page) else []
+        await self._replace(gone, page[same:], focus)
+        self.call_after_refresh(self._fill)
+
+    def leaves(self, branch: Branch) -> bool:
+        """Whether a message that is drawn is not on this branch."""
+        drawn = [widget.message_id for widget in self._messages() if widget.message_id]
+        return any(branch.place(message_id) is None for message_id in drawn)
 
     async def _replace(self, gone: Sequence[Widget], page: Sequence[Shown], focus: int | None) -> None:
         """Draw messages in the place of others."""
