@@ -108,6 +108,7 @@ class ChatScreen(
         self.first_workspace = workspace
         self.put_away = []
         self.not_drawn = set()
+        self.renewing = asyncio.Lock()
         self._visit = 0
         self._turning = 0
         self.turned = asyncio.Event()

@@ -42,6 +42,8 @@ class Elsewhere(Screen[None]):
         def incognito(self) -> bool: ...
         async def refresh_chats(self) -> None: ...
 
+    renewing: asyncio.Lock
+    """Held while what is drawn is brought up to date, so that it is not done from two sides at once."""
     not_drawn: set[int]
     """Replies that failed before a word came: a notice stands for each."""
     _version: int | None = None
@@ -66,6 +68,10 @@ class Elsewhere(Screen[None]):
         chat_id = self.chat_id
         if chat_id is None or self.incognito or not self._ready.is_set():
             return
+        async with self.renewing:
+            await self._catch_up(chat_id)
+
+    async def _catch_up(self, chat_id: int) -> None:
         home = await self.claw.home()
         stamp = await self.claw.background.quick(watching.chat_stamp, home.store.database, chat_id)
         if not stamp or (chat_id, stamp) == self._stamp:

@@ -98,12 +98,14 @@ class Transcript(Walked, can_focus=False):
 
     async def renew(self, branch: Branch, *, focus: int | None = None) -> None:
         """The chat is on another branch now, or its marks have changed: draw only what is different."""
-        there = [widget for widget in self._messages() if widget.message_id]
+        before, there = self._branch, [widget for widget in self._messages() if widget.message_id]
         start = branch.place(there[0].message_id) if there else None
         if start is None:
             await self.show(branch, focus=focus)
             return
         page = await self._quick(branch.load, start, start + max(len(there), FIRST)) or []
+        if before is not self._branch:  # Another chat was opened meanwhile.
+            return
         self._branch = branch
         same = 0
         while same < min(len(there), len(page)) and there[same].message_id == page[same].message.id:
