@@ -26,6 +26,7 @@ from claw_local.language import _
 
 from .background import Background
 from .escapes import behind_escape
+from .gate import Before, Gate
 from .launch import in_browser, when_ended
 from .palette import CommandPalette
 from .screens.by_itself import Watch
@@ -86,6 +87,7 @@ class ClawApp(App[None]):
         self.background = Background()
         self.watcher = Background()
         self.watch_over = Watch()
+        self.gate = Gate(self)
         self.debug_errors = debug
         self._front = front
         self.opening_error: BaseException | None = None
@@ -141,6 +143,8 @@ class ClawApp(App[None]):
         self.watch_over.see(event)
         if self._typed_ahead is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
             self._typed_ahead.append(event)
+        elif self.gate.shut and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+            self.gate.keep(event)
         elif isinstance(event, (events.Key, events.Paste, events.MouseDown)) and not event.is_forwarded:
             await self._take(event)
         else:
@@ -152,14 +156,26 @@ class ClawApp(App[None]):
         if self._typed_ahead is None:
             if isinstance(event, events.Key) and (typed := self._behind_escape(event)) is not None:
                 await self._press(events.Key("escape", "\x1b"))
-                await self._take(typed)
+                await self.on_event(typed)
                 return
             # Where letters are commands, a key may be writing, or may be kept until that is known.
             first, left = self.main.sort_out(event, self._press)
             if first is not None:
                 await self._press(first)
-        if left:
+                if left and self.gate.shut and not isinstance(event, events.MouseDown):
+                    self.gate.keep(event)
+                    return
+        if left and isinstance(event, events.Key):
+            before = self.gate.look(event) if self._typed_ahead is None else None
             await super().on_event(event)
+            self._wait_for(before)
+        elif left:
+            await super().on_event(event)
+
+    def _wait_for(self, before: Before | None) -> None:
+        """Let the next key wait until what this one opens is there; unless it waits already."""
+        if before is not None and not self.gate.shut:
+            self.gate.close(before)
 
     def _behind_escape(self, key: events.Key) -> events.Key | None:
         """What was typed at once behind the Esc that leaves a dialog or a page; None if this is another key."""
@@ -169,8 +185,10 @@ class ClawApp(App[None]):
 
     async def _press(self, key: events.Key) -> None:
         """Do what a key is bound to now, not once it has been to the widget and back."""
+        before = self.gate.look(key)
         if not await self._check_bindings(key.key):
             await super().on_event(key)
+        self._wait_for(before)
 
     def take_typed_ahead(self) -> None:
         """The field is there: give it what was typed before."""

@@ -249,8 +249,24 @@ def key_names(command: Command) -> str:
     return ", ".join(key_name(key) if len(key) > 1 else key for key in keys)
 
 
-AT_ONCE = {"toggle_chats"}
-"""What takes effect before the next key is looked at: that one is meant for where the focus goes."""
+MOVING = {
+    *("new_chat", "toggle_chats", "search_chats", "filter_chats", "rename_chat", "choose_model", "chat_settings"),
+    *("workspace", "delete_chat", "forget_chat", "forget_message", "export_chat", "new_incognito", "undo_delete"),
+    *("stop", "hint", "edit", "why", "compare", "learning_view", "learn_now", "attach_file"),
+    *("app.help", "app.change_theme"),
+}
+"""What opens a page or moves the focus: the next key is meant for where that goes, and waits for it."""
+MOVING_KEYS = {
+    *(
+        key
+        for command in COMMANDS
+        if command.action in MOVING
+        for key in f"{command.keys},{command.letters}".split(",")
+        if key
+    ),
+    *("ctrl+p", "tab", "shift+tab"),
+}
+"""Their keys, and those that no command stands for."""
 
 
 def bindings() -> list[Binding]:
@@ -259,8 +275,7 @@ def bindings() -> list[Binding]:
     for command in COMMANDS:
         if command.keys:
             shown = command.short or command.title
-            first = command.action in AT_ONCE
-            made.append(Binding(command.keys, command.action, shown, show=bool(command.short), priority=first))
+            made.append(Binding(command.keys, command.action, shown, show=bool(command.short)))
         if command.letters:
             made.append(Binding(command.letters, command.action, command.title, show=False))
     return made

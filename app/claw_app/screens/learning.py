@@ -165,7 +165,7 @@ class LearningActions(Screen[None]):
                 )
             )
         else:
-            self.run_worker(self._learn())
+            self.run_worker(self._learn(), group="training")
 
     def action_learning_view(self) -> None:
         """Show what was learned: score over time, hints, runs and adapters."""

@@ -115,7 +115,10 @@ class Transcript(Walked, can_focus=False):
         gone = list(self._list.children[self._list.children.index(after) + 1 :] if after else self._list.children)
         if same == len(there):  # What was said about the chat stays before what has come since.
             gone = [widget for widget in gone if not isinstance(widget, Notice)] if same < len(page) else []
-        await self._replace(gone, page[same:], focus)
+        if gone or page[same:]:
+            await self._replace(gone, page[same:], focus)
+        else:
+            self._count()
         self.call_after_refresh(self._fill)
 
     def leaves(self, branch: Branch) -> bool:
