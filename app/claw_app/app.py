@@ -320,10 +320,16 @@ class ClawApp(App[None]):
 
     def _clear_away(self, old: Notification) -> None:
         """With what it stands in, which Textual leaves there, as an empty place."""
-        for rack in self.screen.children if self.screen_stack else ():  # None is left where the app is closing.
-            for toast in rack.walk_children(Toast) if isinstance(rack, ToastRack) else ():
-                if toast._notification == old and isinstance(toast.parent, Widget):
-                    toast.parent.remove()
+        for toast in self.screen.query(Toast) if self.screen_stack else ():  # None is left where the app is closing.
+            if toast._notification == old and isinstance(toast.parent, Widget):
+                toast.parent.remove()
+
+    def _refresh_notifications(self) -> None:
+        """As Textual does it; but the rack may stand within the chat."""
+        for rack in self.screen.query(ToastRack) if self.screen_stack else ():
+            if rack.has_class("-placed") and not rack.display:
+                self.main.place_notices(rack, sum(map(self._rows, self._notifications)))
+            self.call_later(rack.show, self._notifications)
 
     def _on_notify(self, event: Notify) -> None:
         """Before Textual shows it: the same words stand there once, and no more than a few at all."""

@@ -117,7 +117,16 @@ async def test_a_model_may_call_itself_what_it_likes(app: ClawApp, scripted: Any
         await until(pilot, lambda: str(shown.render()) == "openai:[/b] [red]m")
 
 
-async def test_esc_changes_nothing(app: ClawApp, scripted: Any, until: Until) -> None:
+async def test_esc_without_a_change_closes_at_once(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await open_settings(pilot, app, until)
+        await pilot.press("tab", "escape")
+        await until(pilot, lambda: app.screen is app.main)
+
+
+async def test_esc_asks_once_where_something_was_changed_and_keeps_nothing(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
     chat = scripted.new_chat(title="eggs", system="Be brief.")
     async with app.run_test() as pilot:
         await until(pilot, app.main._ready.is_set)
@@ -125,6 +134,11 @@ async def test_esc_changes_nothing(app: ClawApp, scripted: Any, until: Until) ->
         await open_settings(pilot, app, until)
         assert app.screen.query_one(TextArea).text == "Be brief."
         app.screen.query_one(TextArea).text = "Be long."
+        await pilot.press("escape")
+        await until(pilot, lambda: help_line(app).startswith("Not kept yet"))
+        app.screen.query_one(TextArea).text = "Be longer."
+        await pilot.press("escape")
+        assert isinstance(app.screen, ChatSettings), "what was changed since is asked about too"
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         assert scripted.chat(chat.id).system == "Be brief."

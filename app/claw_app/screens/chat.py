@@ -14,6 +14,7 @@ from textual.lazy import Lazy
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Footer, Input, TextArea
+from textual.widgets._toast import ToastRack
 
 from claw_local.language import N_, _
 
@@ -127,12 +128,24 @@ class ChatScreen(
             yield Sidebar()
             with Vertical(id="talk"):
                 yield Transcript()
+                yield ToastRack(id="textual-toastrack", classes="-placed")
                 yield Lazy(LearnBar())
                 yield Lazy(UndoLine())
                 yield Composer()
         with Vertical(id="foot"):
             yield StatusLine()
             yield Lazy(Footer(compact=True, show_command_palette=False))
+
+    def _extend_compose(self, widgets: list[Widget]) -> None:
+        """As Textual does it, without the place for notices: that stands within the chat."""
+        super()._extend_compose(widgets)
+        widgets[:] = [widget for widget in widgets if not isinstance(widget, ToastRack)]
+
+    def place_notices(self, rack: ToastRack, rows: int) -> None:
+        """Notices of so many rows are about to be shown: what was said just now is to stay in sight."""
+        transcript = self.query_one(Transcript)
+        short = transcript.max_scroll_y == 0 and 2 * rows <= transcript.size.height
+        rack.set_class(short, "-below")
 
     def on_mount(self) -> None:
         self.transcript = self.query_one(Transcript)
