@@ -346,7 +346,9 @@ class ClawApp(App[None]):
 
     def _rows(self, said: Notification) -> int:
         """How many rows a notification takes, as styles/dialogs.tcss lays it out."""
-        return bool(said.title) + len(wrapped(said.message, max(1, min(SAID_CELLS, self.size.width) - 3)))
+        racks = self.screen.query(ToastRack)
+        room = racks.first().parent.size.width if racks else 0  # type: ignore[union-attr]
+        return bool(said.title) + len(wrapped(said.message, max(1, min(SAID_CELLS, room or self.size.width) - 3)))
 
     # What works everywhere
 

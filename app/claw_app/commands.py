@@ -87,7 +87,9 @@ ALIASES = {"exit": "quit", "bye": "quit", "clear": "new", "again": "regenerate",
 GROUPS: dict[str, tuple[Command, ...]] = {
     N_("Chats"): (
         Command("new_chat", "ctrl+n", "", N_("New chat"), N_("Begin a new chat"), N_("New")),
-        Command("toggle_chats", "ctrl+o", "", N_("Chats"), N_("Show or hide the list of chats"), N_("Chats")),
+        Command(
+            "toggle_chats", "ctrl+o", "", N_("Chats"), N_("Go to the list of chats; from there, hide it"), N_("Chats")
+        ),
         Command(
             "search_chats",
             "f7",
@@ -106,11 +108,17 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "workspace", "", "", N_("Workspace"), N_("The one folder that this chat's tools may touch; none: no tools")
         ),
         Command("delete_chat", "f8", "", N_("Delete chat"), N_("Delete this chat; Ctrl+Z brings it back")),
-        Command("undo_delete", "ctrl+z", "", N_("Undo delete"), N_("Bring back the chat deleted last")),
+        Command(
+            "undo_delete",
+            "ctrl+z",
+            "",
+            N_("Undo delete"),
+            N_("Bring back the chat put away last: deleted, or archived a moment ago"),
+        ),
         Command(
             "undo_last", "", "", N_("Undo"), N_("Take back what was done last: a deleted chat, a file that was written")
         ),
-        Command("archive_chat", "", "", N_("Archive chat"), N_("Put this chat away, or take it out again")),
+        Command("archive_chat", "", "", N_("Archive chat"), N_("Put this chat away, or take it out again; Ctrl+Z too")),
         Command("duplicate_chat", "", "", N_("Duplicate chat"), N_("Go on in a copy of this chat")),
         Command(
             "forget_chat",

@@ -59,6 +59,8 @@ STATUS_EVERY_S = 0.8
 DAY_S = 86_400
 LISTED = 1000
 """Most chats in the list; search finds those beyond it."""
+HIDES, GOES = N_("Hide chats"), N_("To chats")
+"""What Ctrl+O does next, where the list is shown."""
 ELSEWHERE = N_(
     "This was said on another version of the chat, which is shown from now on. ← and → on a message marked ◂ 1/2 ▸ "
     "change back."
@@ -169,6 +171,13 @@ class ChatScreen(
         super().set_focus(widget, scroll_visible and not isinstance(widget, Bubble), from_app_focus)
         if scroll_visible and isinstance(widget, Bubble):
             self.call_after_refresh(widget.show_end)
+
+    def words_for(self, binding: Binding) -> str:
+        """As it is called; Ctrl+O says what it does next."""
+        if binding.action == "toggle_chats" and self.query(Sidebar):
+            sidebar = self.query_one(Sidebar)
+            return HIDES if sidebar.has_the_focus else GOES if sidebar.display else binding.description
+        return super().words_for(binding)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Ctrl+Z undoes what was typed, where something was; else it brings back the chat put away last."""
