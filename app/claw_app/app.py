@@ -344,6 +344,15 @@ class ClawApp(App[None]):
                 self._clear_away(old)
                 self._unnotify(old, refresh=False)
 
+    def _load_screen_css(self, screen: Screen[Any]) -> None:
+        """A page is about to be shown: it knows from its first paint on how wide and how high the terminal is."""
+        super()._load_screen_css(screen)
+        for size, own, general in (
+            (self.size.width, screen.HORIZONTAL_BREAKPOINTS, self.HORIZONTAL_BREAKPOINTS),
+            (self.size.height, screen.VERTICAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS),
+        ):
+            screen.add_class(*screen._get_breakpoint_classes(size, (general if own is None else own) or []))
+
     def _rows(self, said: Notification) -> int:
         """How many rows a notification takes, as styles/dialogs.tcss lays it out."""
         racks = self.screen.query(ToastRack)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.geometry import Region
+from textual.screen import Screen
 from textual.widgets import Input, Select, Switch, TextArea
 from textual.widgets._select import SelectCurrent
 
@@ -115,6 +117,23 @@ async def test_a_model_may_call_itself_what_it_likes(app: ClawApp, scripted: Any
         await open_settings(pilot, app, until)
         shown = app.screen.query_one(SelectCurrent).query_one("#label")
         await until(pilot, lambda: str(shown.render()) == "openai:[/b] [red]m")
+
+
+async def test_it_is_laid_out_once_before_it_is_seen(app: ClawApp, until: Until) -> None:
+    seen: list[list[Region]] = []
+    display = app._display
+
+    def displayed(screen: Screen[Any], update: Any) -> None:
+        if update is not None and isinstance(screen, ChatSettings) and screen.query(".dialog-keys"):
+            seen.append([widget.region for widget in screen.query("#chat-settings, Static, Select, Switch")])
+        display(screen, update)
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        app._display = displayed  # type: ignore[method-assign]
+        await open_settings(pilot, app, until)
+        await until(pilot, lambda: seen and app.screen.query_one("#chat-settings").region.width > 72)
+        await pilot.pause(0.2)
+        assert all(regions == seen[-1] for regions in seen)
 
 
 async def test_esc_without_a_change_closes_at_once(app: ClawApp, scripted: Any, until: Until) -> None:
