@@ -28,6 +28,7 @@ from claw_local.language import _
 
 from .background import Background
 from .escapes import behind_escape
+from .gate import Before, Gate
 from .launch import hung_up, in_browser, when_ended
 from .palette import CommandPalette
 from .screens.by_itself import Watch
@@ -90,6 +91,7 @@ class ClawApp(App[None]):
         self.background = Background()
         self.watcher = Background()
         self.watch_over = Watch()
+        self.gate = Gate(self)
         self.debug_errors = debug
         self._front = front
         self.opening_error: BaseException | None = None
@@ -149,6 +151,8 @@ class ClawApp(App[None]):
         self.watch_over.see(event)
         if self._typed_ahead is not None and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
             self._typed_ahead.append(event)
+        elif self.gate.shut and isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+            self.gate.keep(event)
         elif isinstance(event, (events.Key, events.Paste, events.MouseDown)) and not event.is_forwarded:
             await self._take(event)
         else:
@@ -160,14 +164,26 @@ class ClawApp(App[None]):
         if self._typed_ahead is None:
             if isinstance(event, events.Key) and (typed := self._behind_escape(event)) is not None:
                 await self._press(events.Key("escape", "\x1b"))
-                await self._take(typed)
+                await self.on_event(typed)
                 return
             # Where letters are commands, a key may be writing, or may be kept until that is known.
             first, left = self.main.sort_out(event, self._press)
             if first is not None:
                 await self._press(first)
-        if left:
+                if left and self.gate.shut and not isinstance(event, events.MouseDown):
+                    self.gate.keep(event)
+                    return
+        if left and isinstance(event, events.Key):
+            before = self.gate.look(event) if self._typed_ahead is None else None
             await super().on_event(event)
+            self._wait_for(before)
+        elif left:
+            await super().on_event(event)
+
+    def _wait_for(self, before: Before | None) -> None:
+        """Let the next key wait until what this one opens is there; unless it waits already."""
+        if before is not None and not self.gate.shut:
+            self.gate.close(before)
 
     def _behind_escape(self, key: events.Key) -> events.Key | None:
         """What was typed at once behind the Esc that leaves a dialog or a page; None if this is another key."""
@@ -177,8 +193,10 @@ class ClawApp(App[None]):
 
     async def _press(self, key: events.Key) -> None:
         """Do what a key is bound to now, not once it has been to the widget and back."""
+        before = self.gate.look(key)
         if not await self._check_bindings(key.key):
             await super().on_event(key)
+        self._wait_for(before)
 
     def take_typed_ahead(self) -> None:
         """The field is there: give it what was typed before."""
@@ -323,10 +341,16 @@ class ClawApp(App[None]):
 
     def _clear_away(self, old: Notification) -> None:
         """With what it stands in, which Textual leaves there, as an empty place."""
-        for rack in self.screen.children if self.screen_stack else ():  # None is left where the app is closing.
-            for toast in rack.walk_children(Toast) if isinstance(rack, ToastRack) else ():
-                if toast._notification == old and isinstance(toast.parent, Widget):
-                    toast.parent.remove()
+        for toast in self.screen.query(Toast) if self.screen_stack else ():  # None is left where the app is closing.
+            if toast._notification == old and isinstance(toast.parent, Widget):
+                toast.parent.remove()
+
+    def _refresh_notifications(self) -> None:
+        """As Textual does it; but the rack may stand within the chat."""
+        for rack in self.screen.query(ToastRack) if self.screen_stack else ():
+            if rack.has_class("-placed") and not rack.display:
+                self.main.place_notices(rack, sum(map(self._rows, self._notifications)))
+            self.call_later(rack.show, self._notifications)
 
     def _on_notify(self, event: Notify) -> None:
         """Before Textual shows it: the same words stand there once, and no more than a few at all."""
@@ -341,9 +365,20 @@ class ClawApp(App[None]):
                 self._clear_away(old)
                 self._unnotify(old, refresh=False)
 
+    def _load_screen_css(self, screen: Screen[Any]) -> None:
+        """A page is about to be shown: it knows from its first paint on how wide and how high the terminal is."""
+        super()._load_screen_css(screen)
+        for size, own, general in (
+            (self.size.width, screen.HORIZONTAL_BREAKPOINTS, self.HORIZONTAL_BREAKPOINTS),
+            (self.size.height, screen.VERTICAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS),
+        ):
+            screen.add_class(*screen._get_breakpoint_classes(size, (general if own is None else own) or []))
+
     def _rows(self, said: Notification) -> int:
         """How many rows a notification takes, as styles/dialogs.tcss lays it out."""
-        return bool(said.title) + len(wrapped(said.message, max(1, min(SAID_CELLS, self.size.width) - 3)))
+        racks = self.screen.query(ToastRack)
+        room = racks.first().parent.size.width if racks else 0  # type: ignore[union-attr]
+        return bool(said.title) + len(wrapped(said.message, max(1, min(SAID_CELLS, room or self.size.width) - 3)))
 
     # What works everywhere
 

@@ -5,6 +5,7 @@ Every method asks the store, so call it where that cannot freeze the screen (`Cl
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,15 @@ class Branch:
     """What was said in a chat, as far as it is on the branch that is shown.
 
     Args:
-        leave_out: a message that is not to be shown: the reply that is being written.
+        leave_out: messages that are not to be shown: the reply that is being written here.
+        stored: show a last reply only once all of it is stored: another program is writing it.
     """
 
-    def __init__(self, assistant: Assistant, chat_id: int, *, leave_out: int | None = None) -> None:
+    def __init__(
+        self, assistant: Assistant, chat_id: int, *, leave_out: Collection[int] = (), stored: bool = False
+    ) -> None:
         self._assistant, self.chat_id = assistant, chat_id
-        self._leave_out = leave_out
+        self._leave_out, self._stored = frozenset(leave_out), stored
         self.ids: list[int] = []
         self._places: dict[int, int] = {}
         self.refresh()
@@ -52,7 +56,10 @@ class Branch:
         """Find out anew which messages there are."""
         chat = self._assistant.chat(self.chat_id)
         self._other = "elsewhere" if chat.origin else "you"
-        self.ids = [one for one in self._assistant.store.messages.branch_ids(chat.head_id) if one != self._leave_out]
+        messages = self._assistant.store.messages
+        self.ids = [one for one in messages.branch_ids(chat.head_id) if one not in self._leave_out]
+        if self._stored and self.ids and messages.get(self.ids[-1]).state == "streaming":
+            del self.ids[-1]
         self._places = {message_id: place for place, message_id in enumerate(self.ids)}
 
     def cut(self, message_id: int) -> None:

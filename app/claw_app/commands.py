@@ -87,7 +87,9 @@ ALIASES = {"exit": "quit", "bye": "quit", "clear": "new", "again": "regenerate",
 GROUPS: dict[str, tuple[Command, ...]] = {
     N_("Chats"): (
         Command("new_chat", "ctrl+n", "", N_("New chat"), N_("Begin a new chat"), N_("New")),
-        Command("toggle_chats", "ctrl+o", "", N_("Chats"), N_("Show or hide the list of chats"), N_("Chats")),
+        Command(
+            "toggle_chats", "ctrl+o", "", N_("Chats"), N_("Go to the list of chats; from there, hide it"), N_("Chats")
+        ),
         Command(
             "search_chats",
             "f7",
@@ -106,11 +108,17 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "workspace", "", "", N_("Workspace"), N_("The one folder that this chat's tools may touch; none: no tools")
         ),
         Command("delete_chat", "f8", "", N_("Delete chat"), N_("Delete this chat; Ctrl+Z brings it back")),
-        Command("undo_delete", "ctrl+z", "", N_("Undo delete"), N_("Bring back the chat deleted last")),
+        Command(
+            "undo_delete",
+            "ctrl+z",
+            "",
+            N_("Undo delete"),
+            N_("Bring back the chat put away last: deleted, or archived a moment ago"),
+        ),
         Command(
             "undo_last", "", "", N_("Undo"), N_("Take back what was done last: a deleted chat, a file that was written")
         ),
-        Command("archive_chat", "", "", N_("Archive chat"), N_("Put this chat away, or take it out again")),
+        Command("archive_chat", "", "", N_("Archive chat"), N_("Put this chat away, or take it out again; Ctrl+Z too")),
         Command("duplicate_chat", "", "", N_("Duplicate chat"), N_("Go on in a copy of this chat")),
         Command(
             "forget_chat",
@@ -249,8 +257,24 @@ def key_names(command: Command) -> str:
     return ", ".join(key_name(key) if len(key) > 1 else key for key in keys)
 
 
-AT_ONCE = {"toggle_chats"}
-"""What takes effect before the next key is looked at: that one is meant for where the focus goes."""
+MOVING = {
+    *("new_chat", "toggle_chats", "search_chats", "filter_chats", "rename_chat", "choose_model", "chat_settings"),
+    *("workspace", "delete_chat", "forget_chat", "forget_message", "export_chat", "new_incognito", "undo_delete"),
+    *("stop", "hint", "edit", "why", "compare", "learning_view", "learn_now", "attach_file"),
+    *("app.help", "app.change_theme"),
+}
+"""What opens a page or moves the focus: the next key is meant for where that goes, and waits for it."""
+MOVING_KEYS = {
+    *(
+        key
+        for command in COMMANDS
+        if command.action in MOVING
+        for key in f"{command.keys},{command.letters}".split(",")
+        if key
+    ),
+    *("ctrl+p", "tab", "shift+tab"),
+}
+"""Their keys, and those that no command stands for."""
 
 
 def bindings() -> list[Binding]:
@@ -259,8 +283,7 @@ def bindings() -> list[Binding]:
     for command in COMMANDS:
         if command.keys:
             shown = command.short or command.title
-            first = command.action in AT_ONCE
-            made.append(Binding(command.keys, command.action, shown, show=bool(command.short), priority=first))
+            made.append(Binding(command.keys, command.action, shown, show=bool(command.short)))
         if command.letters:
             made.append(Binding(command.letters, command.action, command.title, show=False))
     return made

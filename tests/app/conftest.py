@@ -115,7 +115,7 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pilot.press waits for what it did, also where a letter is kept for a moment."""
+    """Pilot.press waits for what it did, also where a letter is kept for a moment or waits for a page."""
     press = Pilot.press
 
     async def pressed(pilot: Pilot[None], *keys: str) -> None:
@@ -126,7 +126,8 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
             await pilot.pause()
 
     def kept(pilot: Pilot[None]) -> bool:
-        return getattr(pilot.app.screen, "_held", None) is not None
+        gate = getattr(pilot.app, "gate", None)
+        return getattr(pilot.app.screen, "_held", None) is not None or (gate is not None and gate.shut)
 
     monkeypatch.setattr(Pilot, "press", pressed)
     monkeypatch.setattr(Pilot, "_wait_for_screen", processed)

@@ -36,7 +36,7 @@ def test_two_first_questions_of_a_chat_are_versions_of_each_other(scripted: Any)
 
 def test_a_branch_knows_its_places_leaves_one_out_and_grows(scripted: Any) -> None:
     answer = scripted.ask("one")
-    branch = Branch(scripted, answer.chat_id, leave_out=answer.message_id)
+    branch = Branch(scripted, answer.chat_id, leave_out=[answer.message_id])
     assert branch.place(answer.message_id) is None and len(branch) == 1
     whole = Branch(scripted, answer.chat_id)
     later = scripted.ask("two", chat=answer.chat_id)

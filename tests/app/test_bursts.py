@@ -6,13 +6,18 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual.widgets import Input
 
 from claw_app.app import ClawApp
 from claw_app.burst import BURST_S, Burst, Heard, Kind
+from claw_app.commands import COMMANDS, MOVING
 from claw_app.screens.ask import AskLine
 from claw_app.widgets.bubbles import Bubble
+from claw_app.widgets.editor import Editor
 from tests.app.driving import Until, in_one_go, say, shown
 
+STAYING = {"toggle_chats", "new_chat", "delete_chat", "new_incognito", "undo_delete", "stop", "learn_now"}
+"""Of what moves the focus: what goes to the field, opens something only now and then, or sends writing back there."""
 KINDS: dict[str, Kind] = {"r": "changes", "d": "changes", "j": "harmless", "w": "harmless"}
 
 
@@ -147,16 +152,14 @@ async def test_a_letter_alone_does_its_work_after_a_moment_and_what_follows_come
         await until(pilot, lambda: isinstance(app.screen, AskLine))
 
 
-async def test_a_kept_letter_does_nothing_where_something_else_has_the_focus_by_then(
-    app: ClawApp, scripted: Any, until: Until
-) -> None:
+async def test_a_kept_letter_goes_where_the_focus_has_gone_meanwhile(app: ClawApp, scripted: Any, until: Until) -> None:
     async with app.run_test() as pilot:
         bubble = await on_a_reply(pilot, app, until)
         in_one_go(app, "+")
         await until(pilot, lambda: app.main._held is not None)
-        app.main.composer.focus()
+        app.main.set_focus(app.main.composer)
         await until(pilot, lambda: app.main._held is None)
-        await pilot.pause(0.1)
+        await until(pilot, lambda: app.main.composer.text == "+")
         assert bubble.score is None
 
 
@@ -171,3 +174,53 @@ async def test_a_key_right_behind_the_one_that_opens_the_list_is_the_lists(
         await until(pilot, lambda: app.main.focused is app.main.chats)
         await pilot.pause(BURST_S + 0.1)
         assert app.main.composer.text == ""
+
+
+@pytest.mark.parametrize("typing", [False, True])
+async def test_letters_right_behind_a_key_that_opens_something_never_go_to_the_field(
+    app: ClawApp, scripted: Any, until: Until, typing: bool
+) -> None:
+    """Every key of the table that opens a page or moves the focus away, and Ctrl+P."""
+    away = [command.keys for command in COMMANDS if command.keys and command.action in MOVING - STAYING]
+    async with app.run_test(size=(100, 30)) as pilot:
+        await say(pilot, app, "hello", until)
+        for key in [*away, "ctrl+p"]:
+            app.main.set_focus(app.main.composer if typing else app.main.transcript.replies()[-1])
+            in_one_go(app, "", key)
+            in_one_go(app, "qz")
+            await until(pilot, lambda: not app.gate.shut)
+            await pilot.pause()
+            there = app.focused
+            assert app.screen is not app.main or there is not app.main.composer, f"{key} opens something"
+            assert app.main.composer.text == "", f"behind {key}"
+            if isinstance(there, Input):
+                await until(pilot, lambda there=there: there.value.endswith("qz"))
+                there.value = ""
+            await until(pilot, lambda: not app.gate.shut)
+            while app.screen is not app.main:
+                await pilot.press("escape")
+            for editor in app.main.query(Editor):
+                editor.action_leave()
+                editor.action_leave()
+            await until(pilot, lambda: not app.main.query(Editor))
+            app.main.composer.text = ""
+
+
+async def test_what_is_typed_before_and_behind_ctrl_n_is_kept_apart(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await say(pilot, app, "hello", until)
+        first = app.main.chat_id
+        in_one_go(app, "old", "ctrl+n")
+        in_one_go(app, "new")
+        await until(pilot, lambda: app.main.composer.text == "new" and app.main.chat_id is None)
+        await until(pilot, lambda: scripted.chat(first).draft == "old")
+
+
+async def test_what_is_typed_behind_the_key_that_closes_a_page_goes_to_the_field(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        in_one_go(app, "", "f1", "f1")
+        in_one_go(app, "hi")
+        await until(pilot, lambda: app.main.composer.text == "hi" and app.screen is app.main)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.geometry import Region
+from textual.screen import Screen
 from textual.widgets import Input, Select, Switch, TextArea
 from textual.widgets._select import SelectCurrent
 
@@ -117,7 +119,33 @@ async def test_a_model_may_call_itself_what_it_likes(app: ClawApp, scripted: Any
         await until(pilot, lambda: str(shown.render()) == "openai:[/b] [red]m")
 
 
-async def test_esc_changes_nothing(app: ClawApp, scripted: Any, until: Until) -> None:
+async def test_it_is_laid_out_once_before_it_is_seen(app: ClawApp, until: Until) -> None:
+    seen: list[list[Region]] = []
+    display = app._display
+
+    def displayed(screen: Screen[Any], update: Any) -> None:
+        if update is not None and isinstance(screen, ChatSettings) and screen.query(".dialog-keys"):
+            seen.append([widget.region for widget in screen.query("#chat-settings, Static, Select, Switch")])
+        display(screen, update)
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        app._display = displayed  # type: ignore[method-assign]
+        await open_settings(pilot, app, until)
+        await until(pilot, lambda: seen and app.screen.query_one("#chat-settings").region.width > 72)
+        await pilot.pause(0.2)
+        assert all(regions == seen[-1] for regions in seen)
+
+
+async def test_esc_without_a_change_closes_at_once(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await open_settings(pilot, app, until)
+        await pilot.press("tab", "escape")
+        await until(pilot, lambda: app.screen is app.main)
+
+
+async def test_esc_asks_once_where_something_was_changed_and_keeps_nothing(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
     chat = scripted.new_chat(title="eggs", system="Be brief.")
     async with app.run_test() as pilot:
         await until(pilot, app.main._ready.is_set)
@@ -125,6 +153,11 @@ async def test_esc_changes_nothing(app: ClawApp, scripted: Any, until: Until) ->
         await open_settings(pilot, app, until)
         assert app.screen.query_one(TextArea).text == "Be brief."
         app.screen.query_one(TextArea).text = "Be long."
+        await pilot.press("escape")
+        await until(pilot, lambda: help_line(app).startswith("Not kept yet"))
+        app.screen.query_one(TextArea).text = "Be longer."
+        await pilot.press("escape")
+        assert isinstance(app.screen, ChatSettings), "what was changed since is asked about too"
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         assert scripted.chat(chat.id).system == "Be brief."

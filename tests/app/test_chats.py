@@ -20,6 +20,7 @@ from claw_app.widgets.bubbles import Question
 from claw_app.widgets.top_bar import TopBar
 from claw_app.widgets.welcome import Welcome
 from claw_local.errors import EngineError
+from tests.app import drawing
 from tests.app.driving import Until, foot, said, say
 
 
@@ -42,9 +43,35 @@ async def test_the_list_shows_from_100_columns_on_and_ctrl_o_toggles_it(app: Cla
         assert app.main.composer.has_focus
 
 
-async def test_a_wide_terminal_has_the_list_open(app: ClawApp) -> None:
-    async with app.run_test(size=(120, 36)):
+async def test_a_wide_terminal_has_the_list_open_and_the_last_line_says_what_ctrl_o_does_next(
+    app: ClawApp, until: Until
+) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
         assert app.main.sidebar.display
+        await until(pilot, lambda: "^o To chats" in drawing.text(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: app.main.chats.has_focus and "^o Hide chats" in drawing.text(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: app.main.composer.has_focus and "^o Chats" in drawing.text(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: app.main.chats.has_focus and app.main.sidebar.display)
+
+
+async def test_the_title_under_the_cursor_can_be_read_to_its_end(app: ClawApp, scripted: Any, until: Until) -> None:
+    long = "How do I keep the tomatoes from rotting on the balcony in July"
+    scripted.new_chat(title=long)
+    scripted.new_chat(title="Thirty letters are no trouble.")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, app.main.chats.titles)
+        await pilot.press("ctrl+o")
+        whole = app.main.query_one("#whole-title")
+        await until(pilot, lambda: "Thirty letters are no trouble." in drawing.text(app))
+        assert not whole.display
+        await pilot.press("down")
+        await until(pilot, lambda: whole.display and "July" in drawing.text(app))
+        assert str(whole.render()) == long
+        await pilot.press("escape")
+        await until(pilot, lambda: not whole.display)
 
 
 async def test_chats_are_listed_newest_first_and_opened_with_enter(app: ClawApp, until: Until) -> None:

@@ -1,4 +1,4 @@
-"""Notifications stand at the top right, below the title: what is written, and read last, is hidden by none."""
+"""Notifications hide nothing that is written, or was said just now: see styles/dialogs.tcss for where they stand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from textual.geometry import Region
-from textual.widgets._toast import Toast, ToastRack
+from textual.widgets._toast import Toast
 
 from claw_app.app import SAID_CELLS, ClawApp
 from claw_app.screens.ask import AskLine
@@ -20,8 +20,7 @@ LONG = "The model could not be loaded, because its file is damaged. Fetch it onc
 
 def told(app: ClawApp) -> list[Region]:
     """Where the notifications stand on the screen that is shown."""
-    racks = [child for child in app.screen.children if isinstance(child, ToastRack)]
-    toasts = [child for rack in racks for child in rack.walk_children() if isinstance(child, Toast) and child.size]
+    toasts = [toast for toast in app.screen.query(Toast) if toast.size]
     return [app.screen.find_widget(toast).visible_region for toast in toasts]
 
 
@@ -31,6 +30,7 @@ async def test_they_stand_at_the_top_right_and_move_nothing(
     app: ClawApp, scripted: Any, until: Until, words: str, size: tuple[int, int]
 ) -> None:
     async with app.run_test(size=size, notifications=True) as pilot:
+        scripted.engine.script = ["A line of text.\n\n"] * 40
         await say(pilot, app, "hello", until)
         app.main.composer.text = "one\n" * 40  # the field as tall as it gets
         await pilot.pause()
@@ -47,6 +47,24 @@ async def test_they_stand_at_the_top_right_and_move_nothing(
             assert region.width <= SAID_CELLS
         app.clear_notifications()
         await until(pilot, lambda: not told(app))
+
+
+@pytest.mark.parametrize("words", ["The reply is copied.", LONG])
+async def test_of_a_short_chat_they_hide_nothing(app: ClawApp, scripted: Any, until: Until, words: str) -> None:
+    scripted.engine.script = ["A line of text.\n\n"] * 4
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        await pilot.pause()
+        before = [widget.region for widget in (bubble, app.main.composer, app.main.query_one("#foot"))]
+        app.say(words, timeout=60)
+        await until(pilot, lambda: told(app) and told(app)[0].height)
+        await pilot.pause()
+        (region,) = told(app)
+        assert region.right == 80 and region.bottom == app.main.composer.region.y
+        assert region.y >= app.main.transcript.region.bottom and words.split()[-1] in drawing.text(app)
+        assert [widget.region for widget in (bubble, app.main.composer, app.main.query_one("#foot"))] == before
+        app.clear_notifications()
+        await until(pilot, lambda: app.main.transcript.region.bottom == app.main.composer.region.y)
 
 
 async def test_they_do_not_cover_what_is_being_written(app: ClawApp, scripted: Any, until: Until) -> None:

@@ -20,6 +20,8 @@ from ..widgets.editor import Editor
 from ..words import BUSY, EXAMPLE
 
 if TYPE_CHECKING:
+    import asyncio
+
     from claw_local.assistant import Assistant, Reply
 
     from ..app import ClawApp
@@ -38,6 +40,8 @@ class BranchActions(Screen[None]):
         chat_id: int | None
         live: LiveReply | None
         sending: bool
+        renewing: asyncio.Lock
+        not_drawn: set[int]
         _live_bubble: Bubble | None
 
         @property
@@ -58,8 +62,11 @@ class BranchActions(Screen[None]):
         chat_id = self.chat_id
         if chat_id is None:
             return
-        branch = await self.claw.quick(Branch, await self.claw.assistant(), chat_id)
-        if branch is not None and chat_id == self.chat_id:
+        assistant, hidden, stored = await self.claw.assistant(), self.not_drawn, not self.sending
+        async with self.renewing:
+            branch = await self.claw.quick(Branch, assistant, chat_id, leave_out=hidden, stored=stored)
+            if branch is None or chat_id != self.chat_id:
+                return
             await self.transcript.renew(branch, focus=focus)
             if focus is not None:
                 await self.transcript.reveal(focus, focus=True)
@@ -127,7 +134,8 @@ class BranchActions(Screen[None]):
         assistant, chat_id = await self.claw.assistant(), self.chat_id
         reading, stopped = question is None and not self.composer.has_focus, False
         try:
-            await self.transcript.cut(instead_of)
+            async with self.renewing:
+                await self.transcript.cut(instead_of)
             await self.transcript.add(*([question] if question is not None else []), bubble)
             (bubble if reading else self.composer).focus()
             bubble.wait_for(self._waiting_words())

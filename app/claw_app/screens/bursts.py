@@ -8,6 +8,7 @@ from textual import events
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from .. import burst
 from ..widgets.bubbles import Bubble, Question
@@ -92,8 +93,17 @@ class Bursts(Screen[None]):
             return None
         (event, where, timer), self._held = self._held, None
         timer.stop()
-        # Where something else has the focus by now, it would do something that nobody meant.
-        return event if self.app.screen is self and self.focused is where else None
+        if self.app.screen is self and self.focused is where:
+            return event
+        # Where something else has the focus by now, it would do something that nobody meant: there it is a letter.
+        elsewhere = self.app.focused
+        if self.app.screen is not self and isinstance(elsewhere, Input | TextArea):
+            elsewhere._forward_event(event)
+        elif isinstance(self.focused, Input | TextArea) and self.focused is not self.composer:
+            self.focused._forward_event(event)
+        else:
+            self.composer.insert_here(event.character or "")
+        return None
 
     def _kind(self, event: events.Key) -> burst.Kind:
         bound = self.active_bindings.get(event.key)

@@ -14,6 +14,7 @@ from textual.lazy import Lazy
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Footer, Input, TextArea
+from textual.widgets._toast import ToastRack
 
 from claw_local.language import N_, _
 
@@ -35,6 +36,7 @@ from .by_itself import ByItself
 from .chats import ChatActions
 from .compare import CompareActions
 from .drafts import Drafts
+from .elsewhere import Elsewhere
 from .first_start import FirstStart
 from .forgetting import ForgetActions
 from .forgotten import look_up
@@ -57,6 +59,8 @@ STATUS_EVERY_S = 0.8
 DAY_S = 86_400
 LISTED = 1000
 """Most chats in the list; search finds those beyond it."""
+HIDES, GOES = N_("Hide chats"), N_("To chats")
+"""What Ctrl+O does next, where the list is shown."""
 ELSEWHERE = N_(
     "This was said on another version of the chat, which is shown from now on. ← and → on a message marked ◂ 1/2 ▸ "
     "change back."
@@ -65,6 +69,7 @@ ELSEWHERE = N_(
 
 class ChatScreen(
     Talking,
+    Elsewhere,
     WorkActions,
     ChatActions,
     Drafts,
@@ -105,6 +110,8 @@ class ChatScreen(
         self.chat_id = chat_id
         self.first_workspace = workspace
         self.put_away = []
+        self.not_drawn = set()
+        self.renewing = asyncio.Lock()
         self._visit = 0
         self._turning = 0
         self._showing = asyncio.Lock()
@@ -125,12 +132,24 @@ class ChatScreen(
             yield Sidebar()
             with Vertical(id="talk"):
                 yield Transcript()
+                yield ToastRack(id="textual-toastrack", classes="-placed")
                 yield Lazy(LearnBar())
                 yield Lazy(UndoLine())
                 yield Composer()
         with Vertical(id="foot"):
             yield StatusLine()
             yield Lazy(Footer(compact=True, show_command_palette=False))
+
+    def _extend_compose(self, widgets: list[Widget]) -> None:
+        """As Textual does it, without the place for notices: that stands within the chat."""
+        super()._extend_compose(widgets)
+        widgets[:] = [widget for widget in widgets if not isinstance(widget, ToastRack)]
+
+    def place_notices(self, rack: ToastRack, rows: int) -> None:
+        """Notices of so many rows are about to be shown: what was said just now is to stay in sight."""
+        transcript = self.query_one(Transcript)
+        short = transcript.max_scroll_y == 0 and 2 * rows <= transcript.size.height
+        rack.set_class(short, "-below")
 
     def on_mount(self) -> None:
         self.transcript = self.query_one(Transcript)
@@ -154,6 +173,13 @@ class ChatScreen(
         super().set_focus(widget, scroll_visible and not isinstance(widget, Bubble), from_app_focus)
         if scroll_visible and isinstance(widget, Bubble):
             self.call_after_refresh(widget.show_end)
+
+    def words_for(self, binding: Binding) -> str:
+        """As it is called; Ctrl+O says what it does next."""
+        if binding.action == "toggle_chats" and self.query(Sidebar):
+            sidebar = self.query_one(Sidebar)
+            return HIDES if sidebar.has_the_focus else GOES if sidebar.display else binding.description
+        return super().words_for(binding)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Ctrl+Z undoes what was typed, where something was; else it brings back the chat put away last."""
@@ -276,7 +302,9 @@ class ChatScreen(
     async def _show(self, assistant: Assistant, chat: Chat, message_id: int | None, visit: int) -> None:
         live = self.live if self.live is not None and self.live.chat_id == chat.id else None
         arriving = live.reply.message_id if live is not None and live.reply is not None else None
-        branch = await self.claw.quick(Branch, assistant, chat.id, leave_out=arriving)
+        self.not_drawn.clear()
+        hidden = [arriving] if arriving is not None else []
+        branch = await self.claw.quick(Branch, assistant, chat.id, leave_out=hidden, stored=True)
         if branch is not None and message_id is not None and branch.place(message_id) is None:
             await self.claw.quick(assistant.show_version, message_id)
             await self.claw.quick(branch.refresh)

@@ -14,6 +14,7 @@ from textual.containers import Grid, Horizontal, Vertical
 from textual.content import Content
 from textual.markup import escape
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Input, Label, Select, Static, Switch, TextArea
 
 from claw_local.language import N_, _
@@ -81,11 +82,12 @@ def kept_adapter(adapter_id: int | None) -> str:
 
 
 class ChatSettings(ModalScreen["Choices | None"]):
-    """A form. Ctrl+S gives what was chosen, Esc gives None. Values out of range are said at once, and not taken."""
+    """A form. Ctrl+S gives what was chosen, Esc gives None; where something was changed, it asks once. Values out of
+    range are said at once, and not taken."""
 
     CSS_PATH = OVER
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f6", "dismiss(None)", "Cancel", show=False),
+        Binding("escape,f6", "leave", "Cancel", show=False),
         Binding("ctrl+s", "keep", "Keep", show=False, priority=True),
     ]
 
@@ -94,6 +96,8 @@ class ChatSettings(ModalScreen["Choices | None"]):
     def __init__(self, assistant: Assistant, now: Choices, *, incognito: bool = False) -> None:
         super().__init__()
         self._assistant, self._now, self._incognito = assistant, now, incognito
+        self._first: list[object] = []
+        self._asked: list[object] = []
 
     def compose(self) -> ComposeResult:
         defaults = self._assistant.settings.sampling
@@ -147,6 +151,7 @@ class ChatSettings(ModalScreen["Choices | None"]):
             yield Static(_(_KEYS), classes="dialog-keys")
 
     async def on_mount(self) -> None:
+        self._first = self._asked = self._filled_in()
         self.query_one(Select).focus()
         self.run_worker(self._find_models())
         self.run_worker(self._find_adapters())
@@ -210,7 +215,8 @@ class ChatSettings(ModalScreen["Choices | None"]):
         self._explain(event.input)
 
     def on_descendant_focus(self) -> None:
-        """Say what the field in focus is about."""
+        """Say what the field in focus is about; what was asked before is out of sight, and asked again."""
+        self._asked = self._first
         if isinstance(self.focused, Input) and self.focused.name in FIELDS:
             self._explain(self.focused)
         else:
@@ -234,6 +240,20 @@ class ChatSettings(ModalScreen["Choices | None"]):
                 range=allowed(name),
             )
         return ""
+
+    def _filled_in(self) -> list[object]:
+        """All that stands in the form."""
+        fields = self.query("Select, Input, TextArea, Switch").results(Widget)
+        return [field.text if isinstance(field, TextArea) else getattr(field, "value", None) for field in fields]
+
+    def action_leave(self) -> None:
+        """Give it up; what was changed is only lost at the second time."""
+        filled_in = self._filled_in()
+        if filled_in in (self._first, self._asked):
+            self.dismiss(None)
+            return
+        self._asked = filled_in
+        self._help(_("Not kept yet: Ctrl+S keeps it, Esc again throws away what you changed."), "$warning")
 
     def action_keep(self) -> None:
         """Give what was chosen, if all of it can be."""

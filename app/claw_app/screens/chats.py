@@ -77,14 +77,10 @@ class ChatActions(UndoActions):
     def action_toggle_chats(self) -> None:
         """Show the list and go there; from there, hide it."""
         self.run_worker(self.refresh_chats())  # Other programs write chats too.
-        if self.sidebar.display and not self.sidebar.has_the_focus:
-            self.chats.to_open_chat()
-            self.set_focus(self.chats)  # At once: the next key is the list's.
-            return
-        shown = not self.sidebar.display
-        self.sidebar.display = shown
+        there = self.sidebar.has_the_focus
+        self.sidebar.display = not there
         self.chats.to_open_chat()
-        self.set_focus(self.chats if shown else self.composer)
+        self.set_focus(self.composer if there else self.chats)
 
     def action_filter_chats(self) -> None:
         """Go to the filter above the list."""

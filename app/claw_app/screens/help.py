@@ -49,7 +49,8 @@ _MORE: dict[str, tuple[tuple[str, str], ...]] = {
         ("Enter", N_("Go to the chat")),
         (N_("d, Delete"), N_("Delete it; Ctrl+Z brings it back")),
         ("r, a, c, x", N_("Rename, archive or take out again, copy, write to a file")),
-        (N_("Ctrl+O"), N_("Hide the list")),
+        (N_("Ctrl+O"), N_("Hide the list; from elsewhere, go to it")),
+        (N_("Ctrl+Z"), N_("Bring back what was deleted, or archived a moment ago")),
     ),
     N_("In what it learned"): (
         (N_("1 to 4, Tab"), N_("Score over time, hints, runs, adapters")),

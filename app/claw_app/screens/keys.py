@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Generic
 
 from rich.cells import cell_len
-from textual.binding import ActiveBinding
+from textual.binding import ActiveBinding, Binding
 from textual.screen import Screen, ScreenResultType
 
 from claw_local.language import _
@@ -23,10 +23,14 @@ class Keyed(Screen[ScreenResultType], Generic[ScreenResultType]):
     def active_bindings(self) -> dict[str, ActiveBinding]:
         """As usual, each with its description in the language in use."""
         found = {
-            key: active._replace(binding=replace(active.binding, description=_(active.binding.description)))
+            key: active._replace(binding=replace(active.binding, description=_(self.words_for(active.binding))))
             for key, active in super().active_bindings.items()
         }
         return self._fitting(found)
+
+    def words_for(self, binding: Binding) -> str:
+        """What the last line calls it now, in English."""
+        return binding.description
 
     def _fitting(self, found: dict[str, ActiveBinding]) -> dict[str, ActiveBinding]:
         """The same; what has no room in the last line of the screen is not shown there, but for the way to the help."""

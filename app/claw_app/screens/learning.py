@@ -115,7 +115,8 @@ class LearningActions(Screen[None]):
                     return
                 await self.refresh_status()
                 await see_forgotten(screen)
-                await see_gone(screen)
+                if not await see_gone(screen):
+                    await screen.see_elsewhere()
             except ClawError as error:
                 self._say_once(error)
             if not self._troubled:
@@ -164,7 +165,7 @@ class LearningActions(Screen[None]):
                 )
             )
         else:
-            self.run_worker(self._learn())
+            self.run_worker(self._learn(), group="training")
 
     def action_learning_view(self) -> None:
         """Show what was learned: score over time, hints, runs and adapters."""

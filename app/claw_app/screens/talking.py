@@ -36,6 +36,7 @@ class Talking(Screen[None]):
         composer: Composer
         chat_id: int | None
         pending: Choices | None
+        not_drawn: set[int]
         _ready: asyncio.Event
         turned: asyncio.Event
         _visit: int
@@ -46,6 +47,7 @@ class Talking(Screen[None]):
         def incognito(self) -> bool: ...
         def skip_first_steps(self) -> bool: ...
         async def refresh_chats(self) -> None: ...
+        async def catch_up(self) -> None: ...
         async def refresh_status(self) -> None: ...
         def draft_came_back(self, *, due: bool = False) -> None: ...
         async def carry_on(self, assistant: Assistant, live: LiveReply) -> None: ...
@@ -88,6 +90,8 @@ class Talking(Screen[None]):
                 if chat_id is not None and chat_id == self.chat_id:
                     visit = self._visit
                 if visit == self._visit:
+                    await self._see_before()
+                if visit == self._visit:
                     await self._show_sent(question, bubble)
             assistant = await self.claw.assistant()
             chosen = self.pending if chat_id is None else None
@@ -112,6 +116,13 @@ class Talking(Screen[None]):
             self.claw.unsay(BUSY)
         await self.refresh_chats()
         await self.refresh_status()
+
+    async def _see_before(self) -> None:
+        """What another program has said in this chat meanwhile comes before what is sent: that follows it."""
+        try:
+            await self.catch_up()
+        except ClawError as error:  # Whatever it is stands in the way of sending too, and is said there.
+            self.log.error(f"not looked up: {error}")
 
     async def _follow(self, live: LiveReply) -> None:
         """Hand on what comes until nothing more does, to whichever bubble shows it."""
@@ -194,6 +205,8 @@ class Talking(Screen[None]):
             if bubble.raw:
                 await bubble.finish("failed")
             else:
+                if reply is not None:
+                    self.not_drawn.add(reply.message_id)
                 await bubble.remove()
                 if reply is None or empty:
                     await question.remove()

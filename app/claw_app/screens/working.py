@@ -37,6 +37,7 @@ class WorkActions(Screen[None]):
         pending: Choices | None
         live: LiveReply | None
         put_away: list[PutAway]
+        not_drawn: set[int]
         _live_bubble: Bubble | None
 
         @property
@@ -134,6 +135,8 @@ class WorkActions(Screen[None]):
             await self._ended(live)
         else:
             if bubble.is_attached:
+                if not bubble.raw and live.reply is not None:
+                    self.not_drawn.add(live.reply.message_id)
                 await (bubble.finish("failed") if bubble.raw else bubble.remove())
             await self.transcript.note(self.claw.sentence(live.error), error=True)
             self.claw.fail(live.error)

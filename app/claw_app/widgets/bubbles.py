@@ -101,7 +101,7 @@ class Question(Static, can_focus=True):
     def tell(self, versions: Sequence[int]) -> None:
         """It has other versions now."""
         self.versions = tuple(versions)
-        self.update(self._page())
+        self.update(self._page(self.has_focus))
 
     def watch_has_focus(self, focused: bool) -> None:
         """Say what can be done with it, or stop saying it."""

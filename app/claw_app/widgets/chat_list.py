@@ -8,7 +8,7 @@ from datetime import date
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -16,7 +16,7 @@ from textual.content import Content
 from textual.fuzzy import FuzzySearch
 from textual.lazy import Lazy
 from textual.message import Message
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from claw_local.language import N_, _
@@ -26,7 +26,9 @@ from ..text import day_name, moment, one_line
 if TYPE_CHECKING:
     from claw_local.store import Chat
 
-_LONGEST_TITLE = 80
+_LONGEST_TITLE = 200
+_MARGIN = 2
+"""Cells beside a title, as styles/chats.tcss lays it out."""
 _MOST_TRIES = 5_000
 """FuzzySearch tries every way to find the letters; beyond this many, a title must hold the words as they are."""
 _ARCHIVE, _SEARCH = "archive", "search"
@@ -253,6 +255,15 @@ class ChatList(OptionList):
         option = self.highlighted_option
         return int(option.id) if option is not None and option.id is not None and option.id.isdigit() else None
 
+    def cut_title(self) -> str:
+        """The title under the cursor if there is no room for all of it; else empty."""
+        option = self.highlighted_option
+        chat_id = self.under_cursor()
+        if option is None or chat_id is None:
+            return ""
+        room = self.scrollable_content_region.width - _MARGIN
+        return self.title_of(chat_id) if Content(str(option.prompt)).cell_length > room else ""
+
     def show_archive(self, shown: bool) -> None:
         """Show or hide the archived chats."""
         self._archive_open = shown
@@ -286,6 +297,21 @@ class Sidebar(Vertical):
     def compose(self) -> ComposeResult:
         yield Lazy(Filter())
         yield Lazy(self.list)
+        yield Lazy(Static(id="whole-title"))
+
+    @on(OptionList.OptionHighlighted)
+    @on(events.DescendantFocus)
+    @on(events.DescendantBlur)
+    @on(events.Resize)
+    def _say_whole(self) -> None:
+        # Once it is laid out: what is cut depends on how wide it is.
+        self.call_after_refresh(self._show_whole)
+
+    def _show_whole(self) -> None:
+        title = self.list.cut_title() if self.has_the_focus else ""
+        for line in self.query("#whole-title").results(Static):
+            line.update(Content(title))
+            line.display = bool(title)
 
     @property
     def has_the_focus(self) -> bool:

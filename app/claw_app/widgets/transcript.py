@@ -98,20 +98,33 @@ class Transcript(Walked, can_focus=False):
 
     async def renew(self, branch: Branch, *, focus: int | None = None) -> None:
         """The chat is on another branch now, or its marks have changed: draw only what is different."""
-        there = [widget for widget in self._messages() if widget.message_id]
+        before, there = self._branch, [widget for widget in self._messages() if widget.message_id]
         start = branch.place(there[0].message_id) if there else None
         if start is None:
             await self.show(branch, focus=focus)
             return
         page = await self._quick(branch.load, start, start + max(len(there), FIRST)) or []
+        if before is not self._branch:  # Another chat was opened meanwhile.
+            return
         self._branch = branch
         same = 0
         while same < min(len(there), len(page)) and there[same].message_id == page[same].message.id:
             tell(there[same], page[same])
             same += 1
         after = there[same - 1] if same else None
-        gone = self._list.children[self._list.children.index(after) + 1 :] if after else self._list.children
-        await self._replace(list(gone) if same < len(there) or same < len(page) else [], page[same:], focus)
+        gone = list(self._list.children[self._list.children.index(after) + 1 :] if after else self._list.children)
+        if same == len(there):  # What was said about the chat stays before what has come since.
+            gone = [widget for widget in gone if not isinstance(widget, Notice)] if same < len(page) else []
+        if gone or page[same:]:
+            await self._replace(gone, page[same:], focus)
+        else:
+            self._count()
+        self.call_after_refresh(self._fill)
+
+    def leaves(self, branch: Branch) -> bool:
+        """Whether a message that is drawn is not on this branch."""
+        drawn = [widget.message_id for widget in self._messages() if widget.message_id]
+        return any(branch.place(message_id) is None for message_id in drawn)
 
     async def _replace(self, gone: Sequence[Widget], page: Sequence[Shown], focus: int | None) -> None:
         """Draw messages in the place of others."""

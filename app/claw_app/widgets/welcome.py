@@ -118,7 +118,7 @@ class Welcome(Vertical):
 
     async def add_steps(self, *, learning: bool, home: str) -> None:
         """Show the first steps; the models come with `show_models`."""
-        if self.has_steps:
+        if self.has_steps or not self.is_attached:  # Not attached: the app is closing, or a chat has been opened.
             return
         models = OptionList(id="welcome-models", markup=False, compact=True)
         models.display = False
