@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from .app import ClawApp
 
-LONGEST_S = 5.0
-"""Longest wait for what a key opens."""
+LONGEST_S, ON_A_PAGE_S = 5.0, 0.5
+"""Longest wait for what a key opens in the chat, and on a page, where it may as well begin something long."""
 _STEP_S = 0.005
 _HOP_S = 0.5
 _STAYS = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "backspace", "delete"}
@@ -85,7 +85,7 @@ class Gate:
             for hop in before.path:  # The key goes this way.
                 await _worked_off(hop)
             begun = [one for one in self._app.workers if one not in before.workers and one.group == "default"]
-            until = time.monotonic() + LONGEST_S
+            until = time.monotonic() + (LONGEST_S if before.screen is self._app.main else ON_A_PAGE_S)
             while not self._is_there(before, begun) and time.monotonic() < until:
                 await asyncio.sleep(_STEP_S)
             await _worked_off(self._app.screen)

@@ -185,16 +185,18 @@ async def test_letters_right_behind_a_key_that_opens_something_never_go_to_the_f
     async with app.run_test(size=(100, 30)) as pilot:
         await say(pilot, app, "hello", until)
         for key in [*away, "ctrl+p"]:
-            app.main.set_focus(app.main.composer if typing else app.main.transcript.replies()[-1])
+            begun = app.main.composer if typing else app.main.transcript.replies()[-1]
+            app.main.set_focus(begun)
             in_one_go(app, "", key)
-            in_one_go(app, "qz")
+            in_one_go(app, "vz")
+            await until(pilot, lambda begun=begun: app.screen is not app.main or app.focused is not begun)
             await until(pilot, lambda: not app.gate.shut)
             await pilot.pause()
             there = app.focused
             assert app.screen is not app.main or there is not app.main.composer, f"{key} opens something"
             assert app.main.composer.text == "", f"behind {key}"
             if isinstance(there, Input):
-                await until(pilot, lambda there=there: there.value.endswith("qz"))
+                await until(pilot, lambda there=there: there.value.endswith("vz"))
                 there.value = ""
             await until(pilot, lambda: not app.gate.shut)
             while app.screen is not app.main:
@@ -224,3 +226,13 @@ async def test_what_is_typed_behind_the_key_that_closes_a_page_goes_to_the_field
         in_one_go(app, "", "f1", "f1")
         in_one_go(app, "hi")
         await until(pilot, lambda: app.main.composer.text == "hi" and app.screen is app.main)
+
+
+async def test_letters_behind_the_one_that_asks_for_words_on_a_page_are_those_words(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        in_one_go(app, "", "ctrl+t")
+        in_one_go(app, "2abe brief", "enter")
+        await until(pilot, lambda: [hint.text for hint in scripted.hints.list()] == ["be brief"])

@@ -115,3 +115,19 @@ async def test_a_reply_that_another_program_writes_appears_once_it_is_stored(
         await until(pilot, lambda: shown(app) == ["one", REPLY, "two"])
         assert reply.answer.text == REPLY
         await until(pilot, lambda: shown(app) == ["one", REPLY, "two", REPLY])
+
+
+async def test_of_chats_that_were_put_back_from_a_backup_nothing_comes_into_the_open_one(
+    app: ClawApp, scripted: ScriptedAssistant, other: ScriptedAssistant, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_screen, "STATUS_EVERY_S", 60.0)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await say(pilot, app, "one", until)
+        other.ask("two", chat=app.main.chat_id)
+        monkeypatch.setattr(ScriptedAssistant, "restored", lambda self: "another content")
+        await app.main.see_elsewhere()
+        await app.main.catch_up()
+        assert shown(app) == ["one", REPLY]
+        monkeypatch.undo()
+        await app.main.catch_up()
+        assert shown(app) == ["one", REPLY, "two", REPLY]

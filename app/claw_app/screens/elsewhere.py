@@ -52,9 +52,11 @@ class Elsewhere(Screen[None]):
 
     async def see_elsewhere(self) -> None:
         """Look whether anything was written since the last time; if so, show it. Raises ClawError."""
-        database = (await self.claw.home()).store.database
-        version = await self.claw.watcher.quick(watching.version, database)
+        home = await self.claw.home()
+        version = await self.claw.watcher.quick(watching.version, home.store.database)
         if version != self._version:
+            if await self.claw.watcher.quick(home.restored):  # Since it was last looked for: that comes first.
+                return
             self._version, self._behind = version, True
             if not self.claw.leaving:
                 await self.refresh_chats()
@@ -77,7 +79,8 @@ class Elsewhere(Screen[None]):
         if not stamp or (chat_id, stamp) == self._stamp:
             return
         branch = await self.claw.background.quick(Branch, home, chat_id, leave_out=self.not_drawn, stored=True)
-        if chat_id != self.chat_id:
+        restored = await self.claw.background.quick(home.restored)  # Then the same numbers mean others.
+        if restored or chat_id != self.chat_id:
             return
         self._stamp = (chat_id, stamp)
         if isinstance(self.focused, (Bubble, Question, ToolUse)):
