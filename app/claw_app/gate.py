@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from .app import ClawApp
 
-LONGEST_S, ON_A_PAGE_S = 5.0, 0.5
-"""Longest wait for what a key opens in the chat, and on a page, where it may as well begin something long."""
+LONGEST_S, ENTER_S = 5.0, 0.5
+"""Longest wait for what a key opens; and for what Enter does on a page, where it may as well begin something long."""
 _STEP_S = 0.005
-_HOP_S = 0.5
+_HOP_S = 3.0
 _STAYS = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "backspace", "delete"}
 """Keys that move only within a page."""
 
@@ -34,6 +34,7 @@ class Before:
     screen: Screen[Any]
     path: tuple[MessagePump, ...]
     workers: frozenset[Worker[Any]]
+    longest_s: float
 
 
 class Gate:
@@ -73,7 +74,8 @@ class Gate:
         if not moves:
             return None
         path = focused.ancestors_with_self if focused is not None else [app.screen, app]
-        return Before(app.screen, tuple(path), frozenset(app.workers))
+        short = key.key == "enter" and app.screen is not app.main
+        return Before(app.screen, tuple(path), frozenset(app.workers), ENTER_S if short else LONGEST_S)
 
     def close(self, before: Before) -> None:
         """What comes from now on waits until the key has done its work."""
@@ -85,7 +87,7 @@ class Gate:
             for hop in before.path:  # The key goes this way.
                 await _worked_off(hop)
             begun = [one for one in self._app.workers if one not in before.workers and one.group == "default"]
-            until = time.monotonic() + (LONGEST_S if before.screen is self._app.main else ON_A_PAGE_S)
+            until = time.monotonic() + before.longest_s
             while not self._is_there(before, begun) and time.monotonic() < until:
                 await asyncio.sleep(_STEP_S)
             await _worked_off(self._app.screen)
