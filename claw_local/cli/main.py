@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,6 +156,20 @@ def _speak(*, english: bool) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command. Returns its exit status: 0 done, 1 could not, 2 wrong use, 130 interrupted."""
+    status = _run(arguments)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if not status and not isinstance(error, BrokenPipeError):
+            _say_unwritten(error)
+        # What is left in the buffer was told of: Python would try it again at its end, and say so in its own words.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return status or 1
+    return status
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         app(list(arguments), prog_name="claw-local", obj=list(arguments))
     except SystemExit as ended:
@@ -161,9 +177,11 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:  # Help could not be written.
         if "--debug" in arguments:
             raise
-        typer.echo(
-            _(FULL) if error.errno == errno.ENOSPC else _("Nothing could be written: {reason}.", reason=error.strerror),
-            err=True,
-        )
+        _say_unwritten(error)
         return 1
     return 0
+
+
+def _say_unwritten(error: OSError) -> None:
+    full = error.errno == errno.ENOSPC
+    typer.echo(_(FULL) if full else _("Nothing could be written: {reason}.", reason=error.strerror), err=True)

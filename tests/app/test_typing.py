@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -19,6 +20,7 @@ from textual import events
 from textual._cells import cell_len
 
 from claw_app.app import ClawApp
+from claw_app.screens import typing
 from claw_app.screens.typing import editor_command, run_editor
 from claw_local.errors import UsageError
 from claw_local.history import History
@@ -224,6 +226,31 @@ async def test_without_a_terminal_the_editor_is_refused_and_the_text_stays(app: 
     async with app.run_test() as pilot:
         await pilot.press(*"kept", "ctrl+x")
         await until(pilot, lambda: any("only be opened in a terminal" in n.message for n in app._notifications))
+        assert app.main.composer.text == "kept"
+
+
+@pytest.mark.parametrize(
+    ("saved", "stands"),
+    [
+        ("open(file, 'wb').write(bytes([160, 161]))", "no text in UTF-8"),
+        ("os.remove(file)", "left no file"),
+        ("sys.exit(3)", "status 3"),
+        ("open(file, 'w').write('a\\x1b[31mb\\0c\\x9b31md' + chr(0x202e))", "abcd"),
+        ("open(file, 'w').write('x' * 200000)", "[text 1 · 200,000 characters]"),
+    ],
+)
+async def test_what_an_editor_leaves_is_taken_or_said_in_a_sentence(
+    app: ClawApp, until: Until, monkeypatch: pytest.MonkeyPatch, saved: str, stands: str
+) -> None:
+    code = f"import os, sys; file = sys.argv[1]; {saved}"
+    monkeypatch.setattr(typing, "editor_command", lambda: [sys.executable, "-I", "-S", "-c", code])
+    monkeypatch.setattr(app, "suspend", contextlib.nullcontext)
+    async with app.run_test() as pilot:
+        await pilot.press(*"kept", "ctrl+x")
+        if stands == "abcd" or stands.startswith("["):
+            await until(pilot, lambda: app.main.composer.text == stands)
+            return
+        await until(pilot, lambda: any(stands in said.message for said in app._notifications))
         assert app.main.composer.text == "kept"
 
 

@@ -75,6 +75,17 @@ def test_an_answer_that_cannot_be_written_is_said(home: Paths) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_what_a_full_disk_leaves_in_the_buffer_is_not_said_again_by_python(home: Paths) -> None:
+    buffered = {name: value for name, value in environment(home).items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "config", "list"], env=buffered, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"The answer could not be written: the disk is full. Free some space.\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("ask", "hi", "--chat"), ("ask", "hi", "--adapter"), ("adapters", "use"), ("hints", "drop"), ("history", "show")],

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ..widgets.completion import Completions
 
 _EDITORS = ("nano", "vim", "vi", "notepad") if sys.platform != "win32" else ("notepad",)
+LONGEST_SHOWN = 100_000
+"""Characters. More than that, from an editor, stands in the field as one label: it would be slow at every key."""
 
 
 class TypingActions(Screen[None]):
@@ -160,16 +162,18 @@ class TypingActions(Screen[None]):
             file.write_text(self.composer.text, "utf-8")
             with self.app.suspend():
                 status = run_editor([*command, str(file)])
-            text = clean(file.read_text("utf-8")).rstrip("\n")
+            text = _saved(file)
+        except UsageError as error:
+            self.claw.say(str(error), severity="warning", timeout=8)
         except SuspendNotSupported:
             self.claw.say(_("An editor can only be opened in a terminal."), severity="warning")
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             self.claw.say(
                 _(
                     "The editor {editor} could not be used: {error}. What you typed is kept. "
                     "Set $VISUAL or $EDITOR to another one.",
                     editor=command[0],
-                    error=error,
+                    error=error.strerror or error,
                 ),
                 severity="warning",
                 timeout=8,
@@ -177,6 +181,8 @@ class TypingActions(Screen[None]):
         else:
             if status:
                 self.claw.say(_("The editor ended with status {status}, so the text stays as it was.", status=status))
+            elif len(text) > LONGEST_SHOWN:
+                self.composer.restore(self.composer.chips.message(text))
             else:
                 self.composer.text = text
                 self.composer.move_cursor(self.composer.document.end)
@@ -217,6 +223,16 @@ def editor_command() -> list[str]:
         if shutil.which(editor):
             return [editor]
     raise UsageError(_("No editor was found. Set $EDITOR to yours, for example: export EDITOR=nano"))
+
+
+def _saved(file: Path) -> str:
+    """What the editor left. Raises UsageError."""
+    try:
+        return clean(file.read_text("utf-8")).rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise UsageError(_("What the editor saved is no text in UTF-8, so the text stays as it was.")) from error
+    except FileNotFoundError as error:
+        raise UsageError(_("The editor left no file, so the text stays as it was.")) from error
 
 
 def run_editor(command: list[str]) -> int:
