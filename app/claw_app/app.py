@@ -303,12 +303,14 @@ class ClawApp(App[None]):
 
     async def _say_missing(self, error: NotFoundError) -> None:
         """Where the chat itself is gone, that is all there is to say."""
-        from .screens.forgotten import see_gone
+        from .screens.forgotten import TOPIC as LEFT, see_gone
 
         try:
             gone = await see_gone(self.main)
         except ClawError:
             gone = False
+        words = self._said.get(LEFT)  # Or it was left before that came, which was said.
+        gone = gone or any(one.message == words for one in self._notifications)
         if not gone and not self.leaving:
             self.say(self.sentence(error), title=_("That did not work"), severity="error", timeout=10)
 

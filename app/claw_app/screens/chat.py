@@ -213,6 +213,7 @@ class ChatScreen(
             if self.first_workspace:
                 await self.work_in(self.first_workspace)
         except Exception as error:  # Whatever it was: the person can still talk.
+            self.show_draft(self.chat_id, "")
             self.claw.fail(error)
         self._ready.set()
         # What an app that was killed had deleted: nobody will want it back any more.
@@ -313,6 +314,7 @@ class ChatScreen(
         if branch is None or visit != self._visit:
             return
         await self.transcript.show(branch, at=message_id)
+        self.drawn_anew()
         if live is not None:
             await self._watch(live, Bubble(live.text, message_id=arriving or 0, state="streaming"))
         if message_id is not None:

@@ -44,7 +44,7 @@ class Drafts(Screen[None]):
     _draft_kept = ""
     _draft_stored = ""
     _draft_opened = ""
-    _draft_due = False
+    _draft_due = True
     """Whether the store has not yet said what was typed in this chat before: until then nothing is written over it."""
     _draft_timer: Timer | None = None
     _draft_since = 0.0
@@ -57,11 +57,6 @@ class Drafts(Screen[None]):
     def draft_is_due(self, chat_id: int | None) -> bool:
         """Whether the field does not stand for this chat yet."""
         return chat_id != self._draft_chat or self._draft_due
-
-    @property
-    def kept_draft(self) -> str:
-        """What the store has of what stands in the field."""
-        return self._draft_stored
 
     @on(TextArea.Changed, "#composer")
     def _wait_for_pause(self) -> None:
@@ -85,8 +80,9 @@ class Drafts(Screen[None]):
                 self._draft_kept = before
             self.claw.fail(error)
 
-    def keep_draft(self) -> Any:
-        """Keep what stands in the field. What is being sent is kept until it is stored as a message.
+    def keep_draft(self, *, anew: bool = False) -> Any:
+        """Keep what stands in the field. What is being sent is kept until it is stored as a message. `anew`: also what
+        was kept before, which may have been forgotten since.
 
         Returns something to await, for who must know that it is kept; None if there is nothing to do.
         """
@@ -96,7 +92,7 @@ class Drafts(Screen[None]):
         on_its_way = self.sending and (self.live is None or not self.live.started.done())
         text = self.composer.draft
         home = self.claw.opened
-        if home is None or self.incognito or on_its_way or self._draft_due or text == self._draft_kept:
+        if home is None or self.incognito or on_its_way or self._draft_due or (text == self._draft_kept and not anew):
             return None
         self._draft_kept = text
         keeping = self.claw.background.quick(
@@ -155,13 +151,11 @@ class Drafts(Screen[None]):
         that before will be shown with it."""
         self._draft_chat, self._draft_kept, self._draft_stored, self._draft_due = None, "", "", due
 
-    def draft_was_forgotten(self, kept: str, left: str) -> None:
-        """Drafts were forgotten: `kept` was in the store before, `left` is there now. What was typed since is no part
-        of it, and stays."""
+    def draft_was_forgotten(self) -> None:
+        """The chat is gone, and what the store had of the field with it: that goes; what was typed since stays."""
         typed = self.composer.draft
-        rest = typed.removeprefix(kept)
-        if kept != left and (rest != typed or not typed):
-            self.composer.restore(left + rest)
+        if self._draft_stored and typed.startswith(self._draft_stored):
+            self.composer.restore(typed.removeprefix(self._draft_stored))
 
 
 def _joined(draft: str, typed: str) -> str:

@@ -65,6 +65,10 @@ class Elsewhere(Screen[None]):
             self._behind = False
             await self.catch_up()
 
+    def drawn_anew(self) -> None:
+        """The open chat was drawn as it was a moment ago."""
+        self._stamp, self._behind = None, True
+
     async def catch_up(self) -> None:
         """Show what has come into the open chat; what is being read stays where it is. Raises ClawError."""
         chat_id = self.chat_id
@@ -82,9 +86,11 @@ class Elsewhere(Screen[None]):
         restored = await self.claw.background.quick(home.restored)  # Then the same numbers mean others.
         if restored or chat_id != self.chat_id:
             return
-        self._stamp = (chat_id, stamp)
         if isinstance(self.focused, (Bubble, Question, ToolUse)):
             self.transcript.anchor(False)
         if self.transcript.leaves(branch):
             self.claw.say(_(OTHER_VERSION), timeout=8, topic="elsewhere")
-        await self.transcript.renew(branch)
+        if await self.transcript.renew(branch):
+            self._stamp = (chat_id, stamp)
+        else:
+            self._behind = True

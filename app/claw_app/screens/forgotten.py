@@ -25,23 +25,29 @@ async def see_forgotten(screen: ChatScreen, said: str = SAID) -> None:
         return
     claw = screen.claw
     home = await claw.home()
-    count = await claw.watcher.quick(home.forgetting.count)
-    before, screen.forgotten = screen.forgotten, count
-    if before is None or count == before or screen.incognito or claw.leaving:
-        return
-    receipt = (await claw.watcher.quick(home.forgetting.receipts))[-1]
-    screen.composer.recall(await claw.watcher.quick(home.said))
     async with screen.letting_go:
-        chat_id, kept = screen.chat_id, screen.kept_draft
-        gone = chat_id is not None and await _is_gone(screen, chat_id)
-        if receipt.counts.get("drafts"):
-            left = "" if gone else await claw.watcher.quick(home.history.draft, chat_id)
-            screen.draft_was_forgotten(kept, left)
-        if gone and chat_id is not None:
-            await _let_go(screen, chat_id)
-            chat_id = None
-        await screen.open_chat(chat_id)
+        count, before = await claw.watcher.quick(home.forgetting.count), screen.forgotten
+        if before is None or count == before or screen.incognito or claw.leaving:
+            screen.forgotten = count
+            return
+        receipt = (await claw.watcher.quick(home.forgetting.receipts))[-1]
+        screen.composer.recall(await claw.watcher.quick(home.said))
+        await _show_left(screen, drafts=bool(receipt.counts.get("drafts")))
+        screen.forgotten = count
     claw.say(said or _(SAID), timeout=8, topic=TOPIC)
+
+
+async def _show_left(screen: ChatScreen, *, drafts: bool) -> None:
+    """What is left of the open chat, and of what was typed in it (`drafts`: of some, something was forgotten)."""
+    chat_id = screen.chat_id
+    if chat_id is not None and await _is_gone(screen, chat_id):
+        if drafts:
+            screen.draft_was_forgotten()
+        await _let_go(screen, chat_id)
+        chat_id = None
+    elif (keeping := screen.keep_draft(anew=True)) is not None:
+        await keeping
+    await screen.open_chat(chat_id)
 
 
 async def see_gone(screen: ChatScreen, chat_id: int | None = None) -> bool:

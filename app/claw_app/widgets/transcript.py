@@ -96,16 +96,17 @@ class Transcript(Walked, can_focus=False):
             await self._list.mount(welcome)
         welcome.tell(first=first, learning=learning, home=home)
 
-    async def renew(self, branch: Branch, *, focus: int | None = None) -> None:
-        """The chat is on another branch now, or its marks have changed: draw only what is different."""
+    async def renew(self, branch: Branch, *, focus: int | None = None) -> bool:
+        """The chat is on another branch now, or its marks have changed: draw only what is different. Whether it was
+        drawn: not if another chat was opened meanwhile."""
         before, there = self._branch, [widget for widget in self._messages() if widget.message_id]
         start = branch.place(there[0].message_id) if there else None
         if start is None:
             await self.show(branch, focus=focus)
-            return
+            return branch is self._branch
         page = await self._quick(branch.load, start, start + max(len(there), FIRST)) or []
         if before is not self._branch:  # Another chat was opened meanwhile.
-            return
+            return False
         self._branch = branch
         same = 0
         while same < min(len(there), len(page)) and there[same].message_id == page[same].message.id:
@@ -120,6 +121,7 @@ class Transcript(Walked, can_focus=False):
         else:
             self._count()
         self.call_after_refresh(self._fill)
+        return True
 
     def leaves(self, branch: Branch) -> bool:
         """Whether a message that is drawn is not on this branch."""
