@@ -303,7 +303,8 @@ class ClawApp(App[None]):
 
     async def _say_missing(self, error: NotFoundError) -> None:
         """Where the chat itself is gone, that is all there is to say."""
-        from .screens.forgotten import TOPIC as LEFT, see_gone
+        from .screens.forgotten import TOPIC as LEFT
+        from .screens.forgotten import see_gone
 
         try:
             gone = await see_gone(self.main)
