@@ -167,15 +167,19 @@ async def processed(pilot: Pilot[None], timeout: float = 30.0) -> bool:
 
 @pytest.fixture
 def until() -> Callable[..., object]:
-    """Wait until something is true, or fail saying what was not; a screen that has come is there whole then."""
+    """Wait until something is true, or fail saying what was not; what has come onto the screen is there whole then."""
 
     async def wait(pilot: Pilot[None], true: Callable[[], object], timeout_s: float = 10.0) -> None:
         end = time.monotonic() + timeout_s
         while not true():
             assert time.monotonic() < end, f"not true after {timeout_s} s: {true}"
             await pilot.pause(0.02)
-        while pilot.app._screen_stack and pilot.app.is_running and not pilot.app.screen.is_mounted:
-            assert time.monotonic() < end, f"{pilot.app.screen} is not there after {timeout_s} s"
+        while not drawn(pilot.app) and time.monotonic() < end:
             await pilot.pause(0.02)
+
+    def drawn(app: Any) -> bool:
+        if not (app.is_running and app._screen_stack):
+            return True
+        return all(one.is_mounted for one in app.screen.walk_children(with_self=True))
 
     return wait

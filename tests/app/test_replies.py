@@ -386,7 +386,9 @@ async def test_a_question_said_otherwise_comes_back_with_the_up_key(app: ClawApp
         await until(pilot, lambda: app.main.query(Editor))
         await pilot.press("!", "enter")
         await until(pilot, lambda: shown(app) == ["one!", "Hello **there**."] and not app.main.sending)
+        await until(pilot, lambda: app.main.composer._sent[-1:] == ["one!"])
         app.main.composer.focus()
+        await until(pilot, lambda: app.main.composer.has_focus)
         await pilot.press("up")
         assert app.main.composer.text == "one!"
 
