@@ -9,7 +9,6 @@ import re
 import select
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -261,11 +260,11 @@ def test_ctrl_c_while_the_editor_is_open_ends_the_editor_alone() -> None:
 
 
 def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path: Path) -> None:
-    editor = tmp_path / "editor.py"
+    editor, seen = tmp_path / "editor.py", tmp_path / "seen"
     editor.write_text(
         "import pathlib, sys\n"
         "file = pathlib.Path(sys.argv[1])\n"
-        f"pathlib.Path({str(tmp_path / 'seen')!r}).write_text(file.read_text())\n"
+        f"pathlib.Path({str(seen)!r}).write_text(file.read_text())\n"
         "file.write_text('/rename edited\\n')\n",
         "utf-8",
     )
@@ -273,6 +272,7 @@ def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path:
         **os.environ,
         "CLAW_LOCAL_HOME": str(tmp_path / "home"),
         "VISUAL": f"{sys.executable} {editor}",
+        "TMPDIR": str(tmp_path),
         "TERM": "xterm-256color",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
@@ -292,8 +292,8 @@ def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path:
 
     try:
         wait_for(lambda: b"Ask anything" in screen, b"")
-        wait_for((tmp_path / "seen").exists, b"draft\x18")
-        assert (tmp_path / "seen").read_text() == "draft"
+        wait_for(lambda: seen.exists() and seen.read_text() != "", b"draft\x18")
+        assert seen.read_text() == "draft"
         # What the editor saved is in the field: Enter carries the command out, which says what is missing.
         wait_for(lambda: b"/rename edited" in screen, b"")
         wait_for(lambda: b"still empty" in _ESCAPES.sub(b"", screen), b"\r")
@@ -301,7 +301,7 @@ def test_the_editor_gets_the_text_and_gives_it_back_in_a_real_terminal(tmp_path:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(terminal)
-    assert not list(Path(tempfile.gettempdir()).glob("claw-local-*/message.md"))
+    assert not list(tmp_path.glob("claw-local-*/message.md"))
 
 
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGHUP", "terminal closed"])
