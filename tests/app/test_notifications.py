@@ -8,7 +8,8 @@ import pytest
 from textual.geometry import Region
 from textual.widgets._toast import Toast
 
-from claw_app.app import SAID_CELLS, ClawApp
+from claw_app.app import ClawApp
+from claw_app.notices import SAID_CELLS
 from claw_app.screens.ask import AskLine
 from claw_app.screens.help import Help
 from claw_app.widgets.top_bar import TopBar
