@@ -21,10 +21,13 @@ GENERATED: dict[str, Callable[[], str]] = {
 COPIED = {"changes.md": ROOT / "CHANGELOG.md", "results.md": ROOT / "benchmarks" / "RESULTS.md"}
 """Pages that lie elsewhere in the project."""
 
+# In the folder these links lead to what the pages are made of, so that they hold there, too.
 _LINKS = {
     "../CHANGELOG.md": "changes.md",
     "../benchmarks/RESULTS.md": "results.md",
     "../README.md": "index.md",
+    "../claw_local/settings.py": "settings.md",
+    "../docs/remedies.toml": "errors.md",
 }
 
 
