@@ -56,10 +56,10 @@ async def test_what_is_sent_right_after_a_restore_comes_back_into_the_field(
         await until(
             pilot, lambda: sorted(title for _, title in screen.chats.titles()) == ["about boats", "about sails"]
         )
+        await until(pilot, lambda: said(app).count("put back from a backup") == 1)
         assert screen.composer.text == "And snow?"
         assert screen.chat_id is None
         assert shown(app) == []
-        assert said(app).count("put back from a backup") == 1
         assert messages(scripted) == ["All about boats", "All about sails"]
         await pilot.press("enter")
         await until(pilot, lambda: not screen.sending and screen.transcript.replies())
@@ -82,7 +82,7 @@ async def test_an_app_that_only_looks_on_notices_too_and_keeps_what_is_typed(
         await screen.open_chat(chat)
         await pilot.press(*"half")
         await asyncio.to_thread(restore, scripted.paths, backup)
+        await until(pilot, lambda: not scripted.restored() and scripted.history.draft(None) == "half")
         await until(pilot, lambda: said(app).count("put back from a backup") == 1)
         assert (screen.chat_id, screen.composer.text, shown(app)) == (None, "half", [])
-        assert scripted.history.draft(None) == "half"
         assert scripted.chat(chat).draft == ""

@@ -73,19 +73,22 @@ class Talking(Screen[None]):
 
     async def _talk(self, text: str) -> None:
         question, bubble = Question(text), Bubble(state="streaming")
-        visit, chat_id = self._visit, self.chat_id
         try:
             if not self._ready.is_set():
                 await self._show_sent(question, bubble)
                 await self._ready.wait()
                 await self.turned.wait()
-                visit, chat_id = self._visit, self.chat_id
+                assistant = await self.claw.assistant()
+                visit, chat_id, content = self._visit, self.chat_id, assistant.content
                 if not bubble.is_attached:
                     question, bubble = Question(text), Bubble(state="streaming")
                     await self._show_sent(question, bubble)
                 self._live_bubble = bubble
             else:
-                # It goes to the chat that was chosen, also where that is still being shown.
+                # It goes to the chat that was chosen, also where that is still being shown; and where chats are put
+                # back from a backup meanwhile, to none.
+                assistant = await self.claw.assistant()
+                visit, chat_id, content = self._visit, self.chat_id, assistant.content
                 await self.turned.wait()
                 if chat_id is not None and chat_id == self.chat_id:
                     visit = self._visit
@@ -93,10 +96,8 @@ class Talking(Screen[None]):
                     await self._see_before()
                 if visit == self._visit:
                     await self._show_sent(question, bubble)
-            assistant = await self.claw.assistant()
             chosen = self.pending if chat_id is None else None
             self.pending = None if chosen is not None else self.pending
-            content = assistant.content
             begin = partial(_begin, assistant, text, chat_id, chosen, content)
             live = self.live = LiveReply(text, begin, self.claw.background)
             live.started.add_done_callback(
