@@ -26,6 +26,19 @@ _HINGE = re.compile(r"\b(?:but|however|although|except|only|aber|pero|mais|nur)\
 _FILE = re.compile(r"[\w.-]+/[\w./-]+|\b\w[\w-]+\.[A-Za-z]\w{0,4}\b")
 """A file's name or path, by its shape."""
 
+_LONGEST_TASK = 200
+"""Characters; whoever writes more says more than a task."""
+_NAMED_WITH_FORM = 2
+"""So many things a task names that speaks of an answer's form, too: "with bullet points" names one."""
+_SAME_BEGINNING = 4
+"""Letters by which two forms of a word are known: "boats", "boat"."""
+_MORE = re.compile(
+    r"^(?:in|as|with|by|of|for|on|to|pls|please|auf|mit|als|en|con|avec|comme)\b|[.!?…]\s*\S|[?？]\s*$|"
+    r"[\u3040-\u30ff\u3400-\u9fff]|\b(?:i|i'?m|im|i'?ve|he|she|they|her|his|their|one\.)(?!\w)",
+    re.I,
+)
+"""Said of the manner of something said before, in more than one sentence, as a question, or of a person."""
+
 
 @cache
 def data() -> dict[str, Any]:
@@ -83,10 +96,13 @@ def features(question: str, reply: str, message: str, *, working: bool = False) 
     # Who works with tools asks for the next piece of work in the same words as others for a better reply: "Write that
     # into the file". So what they ask is about the reply only if it names its form, and no file that it is to go to.
     about_form = names_form(text) and not _FILE.search(text) if working else wish_is_about(text, reply, asks)
-    new_task = is_new_task(question, text) and not correction
+    own_task = is_own_task(question, reply, text) and not (praise or complaint or correction or asked_again)
+    new_task = (own_task or is_new_task(question, text)) and not correction
     found["wish"] = float(wish and about_form and not new_task)
     quiet = not (praise or complaint or correction or found["wish"] or asked_again)
-    if quiet and new_task:
+    if own_task:
+        found["own_task"] = 1.0
+    elif quiet and new_task:
         found["new_subject"] = 1.0
     elif quiet and pattern("follow_up").search(text):
         found["follow_up"] = 1.0
@@ -104,6 +120,27 @@ def is_new_task(question: str, message: str) -> bool:
     """Whether a message is a task, and not the question's once more in other words."""
     again = is_task(question) and _overlap(message, question) >= SAME_TASK
     return is_task(message) and not again
+
+
+def is_own_task(question: str, reply: str, message: str) -> bool:
+    """Whether it sets a task that has to do neither with the question nor with the reply, and so says nothing of it.
+
+    "Name three fruits." after an answer about Paris is asked in the words of a wish about it ("Name the year."). What
+    tells them apart is what is asked for: it begins as a task, points back at nothing, and names something that
+    neither question nor reply speaks of.
+    """
+    text = tidy(message)
+    start = pattern("own_task").match(text)
+    if start is None or len(text) > _LONGEST_TASK:
+        return False
+    rest = text[start.end() :].strip()
+    if _MORE.search(rest) or pattern("points_back").search(rest):
+        return False
+    named = plain_words(pattern("form").sub(" ", rest))
+    before = {word[:_SAME_BEGINNING] for word in plain_words(f"{question} {reply}")}
+    if any(word[:_SAME_BEGINNING] in before for word in plain_words(rest)):
+        return False
+    return len(named) >= (_NAMED_WITH_FORM if names_form(rest) or re.search(r"[:\n]", rest) else 1)
 
 
 def names_form(text: str) -> bool:
@@ -138,8 +175,13 @@ def speaks_against(question: str, reply: str, message: str, *, working: bool = F
     return any(found[name] > 0 for name in AGAINST)
 
 
+def plain_words(text: str) -> frozenset[str]:
+    """The words that carry what a text is about, in small letters."""
+    return frozenset(word.lower() for word in _WORD.findall(text)) - _STOP
+
+
 def _overlap(one: str, other: str) -> float:
-    mine, theirs = (frozenset(word.lower() for word in _WORD.findall(text)) - _STOP for text in (one, other))
+    mine, theirs = plain_words(one), plain_words(other)
     return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
 
 
