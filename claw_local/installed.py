@@ -23,6 +23,12 @@ APP_ID = "local.claw.ClawLocal"
 OTHER_FILES = ("model-hashes.json", "model-files.json", "mcp.json")
 """What lies beside the files that `Paths` names."""
 
+_SHARED = frozenset(
+    "doc claw-local man man1 bash-completion completions zsh site-functions fish vendor_completions.d applications "
+    "icons hicolor scalable apps metainfo".split()
+)
+"""Folders below ~/.local/share that packaging/share.py makes."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -72,6 +78,7 @@ def outside(user: Path | None = None, environment: Mapping[str, str] = os.enviro
         *_there("icon", data / "icons" / "hicolor" / "scalable" / "apps" / f"{APP_ID}.svg"),
         *_there("software catalogue entry", data / "metainfo" / f"{APP_ID}.metainfo.xml"),
     ]
+    found += _there("notices", data / "doc" / APP / "NOTICES.md")
     found += [Piece("man page", page) for page in _named(data / "man" / "man1", f"{APP}*.1")]
     units = config / "systemd" / "user"
     found += [Piece("schedule", unit) for unit in _named(units, f"{APP}*")]
@@ -104,9 +111,13 @@ def take_out(piece: Piece) -> None:
     if piece.kind == "schedule":
         _end(piece.path)
     piece.path.unlink(missing_ok=True)
-    if piece.kind == "shell completion" and piece.path.parent.name == ".bash_completions":
-        with contextlib.suppress(OSError):  # Typer makes it; what others keep in it stays.
-            piece.path.parent.rmdir()
+    folder = piece.path.parent
+    # Typer makes the first, packaging/share.py the others; what others keep in them stays.
+    ours = {".bash_completions"} if "share" not in folder.parts else _SHARED
+    with contextlib.suppress(OSError):
+        while folder.name in ours:
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _without(text: str, line: str) -> str:

@@ -1,12 +1,13 @@
 """Takes the README's pictures: the real app with the embedded model, driven through a short chat.
 
-    python docs/screenshots.py
+    python docs/screenshots.py [--to FOLDER]
 
 Everything happens in a folder that is thrown away; your own chats are not touched. What the model says is what it said.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 import tempfile
@@ -56,26 +57,28 @@ async def until(pilot: Any, true: Callable[[], object]) -> None:
 
 async def say(pilot: Any, app: ClawApp, assistant: Assistant, words: str) -> None:
     """Type, send, and wait for the reply, its title, and the judge's word on the reply before."""
+    before = set(app.main.transcript.replies())
     app.main.composer.text = words
     await pilot.press("enter")
-    await until(pilot, lambda: not app.main.sending and app.main.transcript.replies())
+    await until(pilot, lambda: not app.main.sending and set(app.main.transcript.replies()) - before)
     await asyncio.to_thread(assistant.wait_judged, LONGEST_WAIT_S)
     await pilot.pause(1.0)
 
 
-async def keep(pilot: Any, app: ClawApp, name: str) -> None:
-    """Write the screen as a picture, its keys included. Fonts are the viewer's own: a README loads nothing from
-    elsewhere."""
+async def keep(pilot: Any, app: ClawApp, file: Path) -> None:
+    """Write the screen as a picture, its keys included, once all of it is drawn. Fonts are the viewer's own: a README
+    loads nothing from elsewhere."""
     await pilot.pause(1.0)
     # The footer is composed anew when the keys change, and for a moment has no height.
     await until(pilot, lambda: all(footer.region.height for footer in app.screen.query(Footer)))
+    await until(pilot, lambda: app.export_screenshot().count("<text") > app.size.height)
     picture = app.export_screenshot(title="claw-local")
     picture = re.sub(r"\s*@font-face \{[^}]*\}", "", picture)
-    (FOLDER / name).write_text(picture, "utf-8")
-    print(f"{name}: {len(picture.encode()) / 1000:.0f} kB")
+    file.write_text(picture, "utf-8")
+    print(f"{file}: {len(picture.encode()) / 1000:.0f} kB")
 
 
-async def main() -> None:
+async def take(folder: Path) -> None:
     """A chat with a correction; why an answer came out as it did, in light colours; what was learned."""
     with (
         tempfile.TemporaryDirectory(prefix="claw-local-") as home,
@@ -94,16 +97,18 @@ async def main() -> None:
             for words in SAID:
                 await say(pilot, app, assistant, words)
             await pilot.press("ctrl+g", "tab", "up", "up")
-            await keep(pilot, app, "chat.svg")
+            await keep(pilot, app, folder / "chat.svg")
             await pilot.press("down", "down", "w")
             app.action_toggle_theme()
-            await keep(pilot, app, "why-light.svg")
+            await keep(pilot, app, folder / "why-light.svg")
             app.action_toggle_theme()
             await pilot.press("escape", "ctrl+t")
             await until(pilot, lambda: isinstance(app.screen, LearningView) and app.screen.query(RowList))
             await pilot.resize_terminal(*LARGER)
-            await keep(pilot, app, "learned.svg")
+            await keep(pilot, app, folder / "learned.svg")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split(":", maxsplit=1)[0])
+    parser.add_argument("--to", type=Path, default=FOLDER, metavar="FOLDER", help="where to (default: docs)")
+    asyncio.run(take(parser.parse_args().to))

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from claw_local import extras
-from claw_local.errors import UsageError
+from claw_local.errors import ClawError, UsageError
 from claw_local.language import _
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ def serve(arguments: Sequence[str], *, port: int = 0, announce: Callable[[str], 
         announce: told the address to open, once it can be opened.
 
     Raises:
-        UsageError: textual-serve is not installed, or the port is taken.
+        ClawError: textual-serve is not installed. UsageError: the port is taken.
     """
     try:
         from aiohttp import web
 
         from .web_server import PageServer
     except ImportError as error:
-        raise UsageError(
+        raise ClawError(
             _("The chat in a browser needs the extra `web`. Install it: {command}", command=extras.to_type("web"))
         ) from error
     listening = _listen(port)

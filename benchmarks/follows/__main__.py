@@ -1,4 +1,4 @@
-"""`python -m benchmarks.follows FOLDER`: samples, edits, labels, balances and splits, and writes follows-*.jsonl there.
+"""`python -m benchmarks.follows FOLDER`: makes examples of wishes kept and broken, and writes follows-*.jsonl there.
 
 Replies are drawn from the embedded model (a few minutes), once plain and once with each of some wishes in the prompt.
 Checks label them, and edits of them; what no check can tell was written by hand (`written.toml`). Wishes and questions

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .. import extras
-from ..errors import UsageError
+from ..errors import ClawError, UsageError
 from ..language import _
 from .common import JSON_OPTION, harmless, plain, print_json, print_table
 
@@ -156,12 +156,12 @@ def remove(name: str = typer.Argument(..., help="The key's name."), json_output:
 
 
 def _installed() -> None:
-    """Raises UsageError: what serving needs is not there. Said before a model is loaded."""
+    """Raises ClawError: what serving needs is not there. Said before a model is loaded."""
     try:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise UsageError(
+        raise ClawError(
             _("Serving needs the extra `serve`. Install it: {command}", command=extras.to_type("serve"))
         ) from error
 

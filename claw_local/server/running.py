@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import extras
-from ..errors import UsageError
+from ..errors import ClawError, UsageError
 from ..language import _
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
     as the model is to decode together.
 
     Raises:
-        UsageError: FastAPI and uvicorn are not installed. ModelError: there is no model.
+        ClawError: FastAPI and uvicorn are not installed. ModelError: there is no model.
     """
     try:
         from uvicorn import Config, Server
@@ -90,7 +90,7 @@ def make_server(assistant: Assistant, door: Door, announce: Callable[[], None]) 
         from .protocol import Punctual
         from .service import Serve
     except ImportError as error:
-        raise UsageError(
+        raise ClawError(
             _("Serving needs the extra `serve`. Install it: {command}", command=extras.to_type("serve"))
         ) from error
 

@@ -29,7 +29,7 @@ REPLY = "Boil it for eight minutes in hot water."
         ("Could you boil more eggs?", {}),
         ("Who?", {}),  # Too short to be about something else.
         ("The bakery opens at nine.", {}),
-        ("Write a short poem about rain.", {"new_subject": 1.0}),
+        ("Write a short poem about rain.", {"own_task": 1.0}),
         ("No, please write a short poem about rain.", {"wish": 1.0, "correction": 1.0}),
         ("I meant a duck egg.", {"correction": 1.0}),
         ("Use plain sentences, please.", {"wish": 1.0}),
@@ -43,6 +43,45 @@ def test_how_strongly_each_group_speaks(message: str, spoken: dict[str, float]) 
     assert all(type(strength) is float for strength in found.values())
     against = {"complaint", "correction", "wish", "repeat"} & set(spoken)
     assert words.speaks_against(QUESTION, REPLY, message) == bool(against)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Name three fruits.",
+        "Say hello in a friendly way",
+        "Now explain how photosynthesis works in detail.",
+        "Translate good morning into Spanish.",
+        "Nenne drei Obstsorten.",
+        "Erkläre mir, wie ein Motor funktioniert.",
+        "Dime un chiste.",
+        "Donne-moi une recette de crêpes.",
+    ],
+)
+def test_a_task_of_its_own_says_nothing_of_the_reply(message: str) -> None:
+    assert words.features(QUESTION, REPLY, message)["own_task"] == 1.0
+    assert not words.speaks_against(QUESTION, REPLY, message)
+    assert words.evidence(QUESTION, REPLY, message).tolist() == [0.0, 5.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Name the year.",  # Of what was answered.
+        "Explain it in detail.",
+        "Explain in Korean please",
+        "List of 5 with price and distance please",
+        "Name one. A model. I don't want to study certificates",
+        "Write bullet points.",
+        "Tell me how long to boil eggs.",  # What the question was about.
+        "Give me another one.",
+        "No, name three fruits.",
+        "Name fruits? That's wrong.",
+        "Write a story " + "and another story " * 12,
+    ],
+)
+def test_what_may_be_about_the_reply_is_no_task_of_its_own(message: str) -> None:
+    assert words.features(QUESTION, REPLY, message)["own_task"] == 0.0
 
 
 def test_evidence_is_the_weights_of_what_is_said() -> None:

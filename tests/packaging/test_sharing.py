@@ -14,7 +14,7 @@ import recipes
 import share
 
 import claw_local
-from claw_local.installed import APP_ID, outside
+from claw_local.installed import APP_ID, outside, take_out
 
 DESKTOP = Path(share.__file__).parent / "desktop"
 
@@ -25,9 +25,19 @@ def test_what_is_put_below_a_prefix_is_found_by_uninstall_and_can_be_taken_away(
     written = {file for file in prefix.rglob("*") if file.is_file()}
     assert len(written) == len(share.files())
     found = {piece.path for piece in outside(tmp_path, {})}
-    assert found == {file for file in written if "doc" not in file.relative_to(prefix).parts}
+    assert found == written
     assert share.main([str(prefix), "--remove"]) == 0
     assert list(prefix.rglob("*")) == [prefix / "share"]
+
+
+def test_uninstall_leaves_no_folder_that_was_made_for_it(tmp_path: Path) -> None:
+    share.main([str(tmp_path / ".local")])
+    others = tmp_path / ".local" / "share" / "man" / "man1" / "other.1"
+    others.write_text("theirs", "utf-8")
+    for piece in outside(tmp_path, {}):
+        take_out(piece)
+    assert {path for path in (tmp_path / ".local" / "share").rglob("*") if path.is_file()} == {others}
+    assert {path.name for path in (tmp_path / ".local" / "share").iterdir()} == {"man"}
 
 
 def test_taking_away_leaves_what_others_keep_in_the_same_folders(
