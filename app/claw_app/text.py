@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -91,6 +92,12 @@ def excerpt(text: str, limit: int = _SHOWN_CHARACTERS, lines: int = _SHOWN_LINES
     if not left:
         return text
     return f"{shown.rstrip()}\n" + ngettext("… and {number} more character", "… and {number} more characters", left)
+
+
+def at_home(path: Path) -> str:
+    """A folder as a person calls it: what lies in their own begins with ~."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path != home and path.is_relative_to(home) else str(path)
 
 
 def padded(text: str, cells: int) -> str:

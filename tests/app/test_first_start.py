@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +14,10 @@ from claw_app.app import ClawApp
 from claw_app.commands import COMMANDS, key_names
 from claw_app.screens.help import Help, page
 from claw_app.widgets.welcome import Welcome
+from claw_local import language
 from claw_local.engine.recommended import Recommended
 from claw_local.errors import ModelError
+from claw_local.language import _
 from claw_local.paths import Paths
 from tests.app import drawing
 
@@ -130,16 +132,28 @@ async def test_letters_typed_on_the_list_of_models_begin_a_message(
         assert app.main.query_one(Welcome).has_steps, "Enter on an empty field does nothing"
 
 
+@pytest.fixture
+def english() -> Iterator[None]:
+    """Whatever a test speaks, the next one begins in English."""
+    yield
+    language.use("en")
+
+
+@pytest.mark.usefixtures("english")
+@pytest.mark.parametrize("spoken", language.LANGUAGES)
 async def test_all_of_it_is_in_sight_at_80_columns(
-    app: ClawApp, scripted: Any, models: FoundHere, until: Until
+    app: ClawApp, scripted: Any, models: FoundHere, until: Until, spoken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    language.use(spoken)
     scripted.paths = Paths(data=Path("/home/me/.local/share/claw-local"), config=Path("/home/me/.config/claw-local"))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "Tiny" in steps(app))
         await pilot.pause()
         assert app.main.transcript.max_scroll_y == 0
-        seen = drawing.text(app)
-        assert "Just type to begin" in seen and "takes its lessons with it" in seen
+        seen, last = drawing.text(app), _("Just type to begin. F1 shows all keys, Esc hides this.")
+        assert last in seen and "~/.local/share/claw-local" in seen
+        assert spoken != "en" or "takes its lessons with it" in seen
 
 
 async def test_esc_hides_them_for_good_and_a_command_shows_them_again(

@@ -21,6 +21,7 @@ from claw_local.language import N_, _
 from ..branch import Branch
 from ..commands import bindings
 from ..styles import CHAT
+from ..text import at_home
 from ..widgets.bubbles import Bubble
 from ..widgets.chat_list import Sidebar
 from ..widgets.composer import Composer
@@ -298,7 +299,7 @@ class ChatScreen(
             await self.transcript.note(_(INCOGNITO))
         else:
             first = not self.chats.titles()
-            await self.transcript.welcome(first=first, learning=learning, home=str(assistant.paths.data))
+            await self.transcript.welcome(first=first, learning=learning, home=at_home(assistant.paths.data))
 
     async def _show(self, assistant: Assistant, chat: Chat, message_id: int | None, visit: int) -> None:
         live = self.live if self.live is not None and self.live.chat_id == chat.id else None

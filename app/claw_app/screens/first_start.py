@@ -14,7 +14,7 @@ from textual.screen import Screen
 from claw_local.errors import ClawError
 from claw_local.language import _
 
-from ..text import one_line
+from ..text import at_home, one_line
 from ..widgets.welcome import Welcome
 from .ask import Confirm
 
@@ -73,7 +73,7 @@ class FirstStart(Screen[None]):
         if welcome is None:
             return
         learning = bool(await self.claw.quick(lambda: home.learn.enabled))
-        await welcome.add_steps(learning=learning, home=str(home.paths.data))
+        await welcome.add_steps(learning=learning, home=at_home(home.paths.data))
         try:
             found = await self.claw.background.slow(home.models.list)
             worth = await self.claw.background.slow(home.models.recommend)

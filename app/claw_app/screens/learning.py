@@ -14,7 +14,7 @@ from textual.screen import Screen
 from claw_local.errors import ClawError, LearnError
 from claw_local.language import N_, _, ngettext
 
-from ..text import one_line
+from ..text import at_home, one_line
 from ..widgets.learn_bar import LearnBar
 from ..widgets.top_bar import TopBar
 from ..widgets.welcome import Welcome
@@ -141,7 +141,7 @@ class LearningActions(Screen[None]):
         await self.refresh_status()
         enabled = self.status.state.enabled if self.status.state is not None else on
         for welcome in self.query(Welcome):
-            welcome.tell(first=welcome.first, learning=enabled, home=str(assistant.paths.data))
+            welcome.tell(first=welcome.first, learning=enabled, home=at_home(assistant.paths.data))
         if enabled:
             self.claw.say(_("Learning is on: what you say about a reply teaches the assistant."), topic="switch")
             return
