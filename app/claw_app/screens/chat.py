@@ -305,6 +305,7 @@ class ChatScreen(
         live = self.live if self.live is not None and self.live.chat_id == chat.id else None
         arriving = live.reply.message_id if live is not None and live.reply is not None else None
         self.not_drawn.clear()
+        caught_up = self.caught_up
         hidden = [arriving] if arriving is not None else []
         branch = await self.claw.quick(Branch, assistant, chat.id, leave_out=hidden, stored=True)
         if branch is not None and message_id is not None and branch.place(message_id) is None:
@@ -315,7 +316,7 @@ class ChatScreen(
         if branch is None or visit != self._visit:
             return
         await self.transcript.show(branch, at=message_id)
-        self.drawn_anew()
+        self.drawn_anew(caught_up)
         if live is not None:
             await self._watch(live, Bubble(live.text, message_id=arriving or 0, state="streaming"))
         if message_id is not None:

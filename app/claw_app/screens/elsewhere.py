@@ -49,6 +49,8 @@ class Elsewhere(Screen[None]):
     _version: int | None = None
     _stamp: tuple[int, tuple[Any, ...]] | None = None
     _behind = False
+    caught_up = 0
+    """How often what came from elsewhere was drawn."""
 
     async def see_elsewhere(self) -> None:
         """Look whether anything was written since the last time; if so, show it. Raises ClawError."""
@@ -65,9 +67,10 @@ class Elsewhere(Screen[None]):
             self._behind = False
             await self.catch_up()
 
-    def drawn_anew(self) -> None:
-        """The open chat was drawn as it was a moment ago."""
-        self._stamp, self._behind = None, True
+    def drawn_anew(self, caught_up: int) -> None:
+        """The open chat was drawn as it was when it had been caught up so many times."""
+        if caught_up != self.caught_up:
+            self._stamp, self._behind = None, True
 
     async def catch_up(self) -> None:
         """Show what has come into the open chat; what is being read stays where it is. Raises ClawError."""
@@ -92,5 +95,6 @@ class Elsewhere(Screen[None]):
             self.claw.say(_(OTHER_VERSION), timeout=8, topic="elsewhere")
         if await self.transcript.renew(branch):
             self._stamp = (chat_id, stamp)
+            self.caught_up += 1
         else:
             self._behind = True

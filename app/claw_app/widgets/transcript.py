@@ -99,14 +99,19 @@ class Transcript(Walked, can_focus=False):
     async def renew(self, branch: Branch, *, focus: int | None = None) -> bool:
         """The chat is on another branch now, or its marks have changed: draw only what is different. Whether it was
         drawn: not if another chat was opened meanwhile."""
-        before, there = self._branch, [widget for widget in self._messages() if widget.message_id]
-        start = branch.place(there[0].message_id) if there else None
-        if start is None:
-            await self.show(branch, focus=focus)
-            return branch is self._branch
-        page = await self._quick(branch.load, start, start + max(len(there), FIRST)) or []
-        if before is not self._branch:  # Another chat was opened meanwhile.
-            return False
+        before, there = self._branch, list[Question | Bubble | ToolUse]()
+        page: Sequence[Shown] = ()
+        while not page or there != self._drawn():  # Pages may come in while they are read.
+            there = self._drawn()
+            start = branch.place(there[0].message_id) if there else None
+            if start is None:
+                await self.show(branch, focus=focus)
+                return branch is self._branch
+            page = await self._quick(branch.load, start, start + max(len(there), FIRST)) or []
+            if before is not self._branch:  # Another chat was opened meanwhile.
+                return False
+            if not page:
+                break
         self._branch = branch
         same = 0
         while same < min(len(there), len(page)) and there[same].message_id == page[same].message.id:
@@ -122,6 +127,9 @@ class Transcript(Walked, can_focus=False):
             self._count()
         self.call_after_refresh(self._fill)
         return True
+
+    def _drawn(self) -> list[Question | Bubble | ToolUse]:
+        return [widget for widget in self._messages() if widget.message_id]
 
     def leaves(self, branch: Branch) -> bool:
         """Whether a message that is drawn is not on this branch."""
