@@ -60,6 +60,8 @@ def test_the_log_says_what_allowed_a_call_and_what_could_not_be_done(home: Paths
     with Assistant.open() as assistant:
         store = assistant.store
         for text, allow in (
+            ('<tool_call>{"name": "write", "arguments": {"path": "../x", "content": ""}}</tool_call>', frozenset()),
+            ("<tool_call>{nonsense</tool_call>", frozenset()),
             (
                 '<tool_call>{"name": "append", "arguments": {"path": "a.txt", "content": "x"}}</tool_call>',
                 frozenset({"append"}),
@@ -73,8 +75,10 @@ def test_the_log_says_what_allowed_a_call_and_what_could_not_be_done(home: Paths
             decision, _ = Working(assistant, allow)._approve(prepared) if prepared.asks else (None, "")
             assistant.tools.use(reply, prepared, decision)
     listed = run.invoke(app, ["tools", "log"]).output.splitlines()
-    assert "failed" in listed[0] and "needs no leave  a call of list that cannot be done" in listed[0]
+    assert "failed" in listed[0] and "needs no leave  a call of list that cannot be done: list: path:" in listed[0]
     assert "by --allow" in listed[1] and "append" in listed[1]
+    assert "a call that cannot be done: The call was not understood" in listed[2]
+    assert "a call of write that cannot be done: ../x is not in the workspace" in listed[3]
 
 
 def test_taking_away_or_giving_what_is_so_already_changes_nothing(home: Paths, work: Path, chat_id: int) -> None:
