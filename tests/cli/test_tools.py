@@ -177,7 +177,7 @@ def test_only_a_plain_yes_is_a_yes(monkeypatch: pytest.MonkeyPatch, lines: str, 
         (["--allow", "write", "x"], "go with a workspace"),
         (["--must-call", "x"], "go with a workspace"),
         (["--workspace", "/", "x"], "whole disk"),
-        (["--workspace", "", "x"], "Name the folder"),
+        (["--workspace", "", "x"], "--workspace was given with nothing in it"),
     ],
 )
 def test_wrong_use_is_one_sentence(home: Paths, options: list[str], said: str) -> None:
@@ -188,4 +188,4 @@ def test_wrong_use_is_one_sentence(home: Paths, options: list[str], said: str) -
 @pytest.mark.parametrize("how", ["--web", "--plain", "--full"])
 def test_an_empty_workspace_is_no_folder(home: Paths, how: str) -> None:
     wrong = run.invoke(app, ["chat", how, "--workspace", ""])
-    assert wrong.exit_code == 2 and "Name the folder" in wrong.output
+    assert wrong.exit_code == 2 and "--workspace was given with nothing in it" in wrong.output
