@@ -10,6 +10,7 @@ import sys
 def main() -> None:
     """Run the command line. `--version` answers before anything else is imported, and `chat` alone is on the screen
     before the other commands are known."""
+    closed = sys.stdout is None
     try:
         _mend_streams()
         if sys.argv[1:] in (["--version"], ["-V"]):
@@ -19,6 +20,8 @@ def main() -> None:
                 print(f"claw-local {__version__}", flush=True)
             except OSError as error:
                 sys.exit(f"The version could not be written: {error.strerror}.")
+            if closed:
+                sys.exit("Standard output is closed, so there is nowhere to put the answer.")
             return
         if sys.argv[1:] == ["chat"] and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty():
             sys.exit(_chat())
@@ -36,7 +39,9 @@ def _mend_streams() -> None:
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 It stays open.
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        from .nowhere import nowhere
+
+        sys.stdout = nowhere()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

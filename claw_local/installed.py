@@ -17,10 +17,11 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from .leftovers import NOTES
 from .paths import APP, HOME_VARIABLE, Paths
 
 APP_ID = "local.claw.ClawLocal"
-OTHER_FILES = ("model-hashes.json", "model-files.json", "mcp.json")
+OTHER_FILES = ("model-hashes.json", "model-files.json", "mcp.json", NOTES)
 """What lies beside the files that `Paths` names."""
 
 _SHARED = frozenset(

@@ -22,6 +22,7 @@ LAYERS = {
     "language": 0,
     "leftovers": 0,
     "named_text": 0,
+    "nowhere": 0,
     "paths": 0,
     "prompting": 0,
     "sizes": 0,

@@ -100,7 +100,12 @@ def paths_in(connection: sqlite3.Connection) -> list[str]:
 
 
 def counts(connection: sqlite3.Connection) -> dict[str, int]:
-    return {table: int(connection.execute(f"select count(*) from {table}").fetchone()[0]) for table in COUNTED}
+    """How much there is of what a manifest counts. A chat's questions for its title are no messages to a person."""
+    where = {"messages": " where turn_type = 'main'"}
+    return {
+        table: int(connection.execute(f"select count(*) from {table}{where.get(table, '')}").fetchone()[0])
+        for table in COUNTED
+    }
 
 
 def migrations(connection: sqlite3.Connection) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ MOST_ENTRIES = 100_000
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
     """The archive, after all that can be said of it without unpacking it was checked."""
+    if file.is_dir():
+        raise BackupError(_("{file} is a folder. Name a file that `claw-local backup` wrote.", file=file))
     if not file.is_file():
         raise BackupError(_("There is no backup {file}. Name a file that `claw-local backup` wrote.", file=file))
     try:

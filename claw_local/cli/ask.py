@@ -12,9 +12,10 @@ import typer
 
 from ..errors import UsageError
 from ..language import _
+from ..nowhere import leads_nowhere
 from ..signals.attached import Attachment, compose
 from . import complete, working
-from .common import harmless, print_json, with_profile
+from .common import CLOSED, harmless, print_json, with_profile
 from .hints import say_made_room
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def ask(
         raise UsageError(_("--chat and --new contradict each other: name a chat, or start a new one."))
     from ..assistant import Assistant
 
-    if sys.stdout is None:
-        raise UsageError(_("Standard output is closed, so there is nowhere to put the answer."))
+    if leads_nowhere(sys.stdout):
+        raise UsageError(_(CLOSED))
     allowing = working.allowed(allow or ())
     text = _question(question or [])
     with Assistant.open(model=model, settings=with_profile(profile)) as assistant:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..language import N_
 from ..sizes import size as size
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
+CLOSED = N_("Standard output is closed, so there is nowhere to put the answer.")
 JSON_OPTION = typer.Option(False, "--json", help="Print one JSON object instead of text.")
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

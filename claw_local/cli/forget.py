@@ -41,7 +41,8 @@ def forget(
     sweep: bool = typer.Option(False, "--sweep", help="Clean the disk again, where another program was in the way."),
     json_output: bool = JSON_OPTION,
 ) -> None:
-    """Forget something for good: out of chats, hints, what was learned, and off the disk. Shows first what will go."""
+    """Forget something for good: out of chats, hints, what was learned, and off the disk. Shows first what will go.
+    With several of CHAT, --message, --since and --containing, everything goes that fits any of them."""
     from ..assistant import Assistant
     from ..forgetting import Request
 
@@ -119,6 +120,9 @@ def _show(plan: Plan) -> None:
         typer.echo(text, err=True)
 
     say(_("This goes: {counts}.", counts=_counted(plan.counts)))
+    asked = plan.request
+    if sum(map(bool, (asked.chats, asked.messages, asked.since, asked.containing))) > 1:
+        say(_("You named it in several ways: everything goes that fits any of them."))
     for chat, title, count, whole in plan.chats:
         if whole:
             what = _("the whole chat")

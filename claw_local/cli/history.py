@@ -147,7 +147,9 @@ def export(
     from ..files import would_replace, write_pieces
     from ..targets import check_target
 
-    if bool(chats) == everything:
+    if chats and everything:
+        raise UsageError(_("Say either the chats' ids or --all, not both."))
+    if not chats and not everything:
         raise UsageError(_("Say which chats: their ids, or --all."))
     if out is not None:
         out = out.expanduser()

@@ -14,7 +14,7 @@ import typer
 
 from ..errors import UsageError
 from ..idle import extra
-from ..language import _, ngettext
+from ..language import N_, _, ngettext
 from . import complete, idle, runs_shown
 from .common import JSON_OPTION, harmless, plain, print_json, print_table, short
 from .waiting import bars
@@ -27,6 +27,12 @@ app = typer.Typer(help="Learning from your chats: off until you turn it on.", no
 idle.add_to(app)
 MODEL_OPTION = typer.Option(
     None, "--model", help="A GGUF file to use instead of the one in the settings.", autocompletion=complete.model_names
+)
+
+
+EXAM = N_(
+    "The exam shows, once for each judge, whether its word counts: it is asked what is known already. Ctrl-C leaves "
+    "it; the next `claw-local learn now` begins the exam again."
 )
 
 
@@ -302,7 +308,13 @@ def _run(assistant: Any, *, quiet: bool) -> Any:
     with bars(*columns) as bar:
         task = bar.add_task(_("starting"), total=1.0)
 
+        told = False
+
         def show(progress: Any) -> None:
+            nonlocal told
+            if progress.phase == "exam" and not told:
+                told = True
+                echo(_(EXAM), err=True)
             words = f"{progress.phase}: {progress.detail}" if progress.detail else progress.phase
             if progress.seconds_left and progress.seconds_left >= 90:
                 words = _("{words} (about {minutes:.0f} min left)", words=words, minutes=progress.seconds_left / 60)

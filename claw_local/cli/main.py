@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from ..errors import ClawError
 from ..language import N_, _, begin, use
+from ..nowhere import has_lost
 from ..prompting import ask_with
 from . import (
     adapters,
@@ -36,7 +37,7 @@ from . import (
     tools,
 )
 from .careful import make_careful, on_one_line
-from .common import harmless
+from .common import CLOSED, harmless
 from .passphrase import ask as ask_passphrase
 from .uninstall import uninstall
 
@@ -165,6 +166,9 @@ def run(arguments: Sequence[str]) -> int:
         # What is left in the buffer was told of: Python would try it again at its end, and say so in its own words.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return status or 1
+    if has_lost(sys.stdout):
+        typer.echo(_(CLOSED), err=True)
         return status or 1
     return status
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,11 +11,14 @@ from ..errors import StoreError
 from ..language import _
 from ..paths import Paths
 from ..store import opening
+from ..store.failing import in_words, is_the_disk
 from ..store.migrations import MIGRATIONS
 from .check import Check, first_sentence, size, tidy
 
 TIMEOUT_S = 10.0
 SHOWN = 3
+FULL_BYTES = 1 << 20
+"""Less free space than that does not hold the index of a log."""
 
 
 def check_database(paths: Paths) -> Check:
@@ -44,12 +48,27 @@ def check_database(paths: Paths) -> Check:
                 _("{path} is locked by another program", path=tidy(path)),
                 _("Close it, then ask the doctor again."),
             )
+        if is_the_disk(error):
+            return _unread(path, error)
         return Check(
             "database",
             "problem",
             _("{path} cannot be read: {text}", path=tidy(path), text=text),
             _("Make the file, and the folder it lies in, readable and writable by you."),
         )
+
+
+def _unread(path: Path, error: sqlite3.DatabaseError) -> Check:
+    """SQLite reads a database with a log only where it can write an index beside it. Chatting goes on in memory where
+    the disk is full; where it is not, it fails."""
+    what, remedy = first_sentence(in_words(path, error, TIMEOUT_S))
+    full = shutil.disk_usage(path.parent).free < FULL_BYTES
+    return Check(
+        "database",
+        "warning" if full else "problem",
+        _("was not looked at: {what}", what=tidy(what)),
+        tidy(remedy),
+    )
 
 
 def _judge(path: Path, paths: Paths, connection: sqlite3.Connection) -> Check:

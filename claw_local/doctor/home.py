@@ -27,6 +27,7 @@ LARGEST_LOG = 256 << 20
 """Bytes of the write-ahead log; usually it has a few millions."""
 LARGEST_THEME = 100_000
 _SHOWN = 3
+_MOST_NAMED = 5
 _read_theme: list[Callable[[Path], object]] = []
 
 
@@ -99,6 +100,7 @@ def check_own_files(paths: Paths) -> Check:
     """Files that a person writes: themes, and the servers of tools."""
     from ..tools.mcp_settings import read_servers
 
+    wrong: list[tuple[str, str]] = []
     for theme in sorted(paths.themes.glob("*.toml")) if paths.themes.is_dir() else []:
         try:
             if _read_theme:
@@ -106,20 +108,21 @@ def check_own_files(paths: Paths) -> Check:
             else:
                 tomllib.loads(read_text(theme, most=LARGEST_THEME))
         except (OSError, ValueError, RecursionError) as error:
-            return Check(
-                "own files",
-                "warning",
-                _(
-                    "the theme {theme} cannot be read: {error}",
-                    theme=shown(tidy(theme)),
-                    error=getattr(error, "strerror", None) or error,
-                ),
-                _("Mend that file."),
+            said = _(
+                "the theme {theme} cannot be read: {error}",
+                theme=shown(tidy(theme)),
+                error=getattr(error, "strerror", None) or error,
             )
+            wrong.append((said, _("Mend that file.")))
     try:
         read_servers(paths.config)
     except ClawError as error:
-        return Check("own files", "warning", tidy(error), _("Mend mcp.json, or take it away."))
+        wrong.append((tidy(error).rstrip(".") if wrong else tidy(error), _("Mend mcp.json, or take it away.")))
+    if wrong:
+        named = "; ".join(said for said, __ in wrong[:_MOST_NAMED])
+        if len(wrong) > _MOST_NAMED:
+            named = _("{files} and {count} more", files=named, count=len(wrong) - _MOST_NAMED)
+        return Check("own files", "warning", named, " ".join(dict.fromkeys(remedy for __, remedy in wrong)))
     return Check("own files", "ok", _("themes and mcp.json can be read"))
 
 

@@ -68,6 +68,8 @@ def examine(paths: Paths, console: Console, settings: Settings | None = None) ->
 
 def _sum_up(seen: list[Check]) -> str:
     if exit_code(seen):
+        if not exit_code(check for check in seen if check.name != "disk"):
+            return _("What is said in chats cannot be kept: free some space.")
         return _("Chatting does not work yet: mend what is marked as a problem.")
     if any(check.state != "ok" for check in seen):
         return _("Chatting works. What is marked above is worth a look.")

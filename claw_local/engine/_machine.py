@@ -121,6 +121,13 @@ class Machine:
                     count=len(prompt_ids),
                     limit=self.limit,
                 )
+                if self.limit < self.trained or not self.model.trained_context
+                else _(
+                    "The prompt of {count} tokens fills the context of {limit}, and this model was made for no longer "
+                    "texts. Shorten the chat, or use another model.",
+                    count=len(prompt_ids),
+                    limit=self.limit,
+                )
             )
         if min(prompt_ids) < 0 or max(prompt_ids) >= self.model.n_vocab:
             raise EngineError(_("The prompt holds tokens that the model does not have. Were they another model's?"))

@@ -102,7 +102,9 @@ class LlamaCppEngine:
                         error=error,
                     )
                 ) from error
-            return cls(model, info, PromptRenderer(template, model), threads, together=settings.together, roomy=roomy)
+            may_grow = not model.trained_context or context < model.trained_context
+            renderer = PromptRenderer(template, model, may_grow=may_grow)
+            return cls(model, info, renderer, threads, together=settings.together, roomy=roomy)
         except BaseException:
             model.close()
             raise

@@ -40,7 +40,9 @@ class Tokens(Protocol):
 class PromptRenderer:
     """Turns chats into prompts with one model's template and tokenizer."""
 
-    def __init__(self, template: ChatTemplate, tokens: Tokens) -> None:
+    def __init__(self, template: ChatTemplate, tokens: Tokens, *, may_grow: bool = True) -> None:
+        """`may_grow`: whether a larger context can be set: the model was trained for more than there is."""
+        self._may_grow = may_grow
         self._template = template
         self._tokens = tokens
         self._nonce = secrets.token_hex(8)
@@ -87,6 +89,13 @@ class PromptRenderer:
                     count=len(messages[-1].content),
                     room=room,
                 )
+                if self._may_grow
+                else _(
+                    "The last message is too long: it has {count:,} characters, and there is room for {room} tokens, "
+                    "as this model was made for no longer texts. Shorten it, or use another model.",
+                    count=len(messages[-1].content),
+                    room=room,
+                )
             )
         self._tools = [self._harmless(tool) for tool in tools]
         ids = self._ids(messages)
@@ -108,6 +117,13 @@ class PromptRenderer:
                 "The last message is too long: with what must stay before it, it takes {count} "
                 "tokens, and there is room for {room}. Shorten it, or set a larger "
                 "model.context.",
+                count=len(shortest),
+                room=room,
+            )
+            if self._may_grow
+            else _(
+                "The last message is too long: with what must stay before it, it takes {count} tokens, and there is "
+                "room for {room}, as this model was made for no longer texts. Shorten it, or use another model.",
                 count=len(shortest),
                 room=room,
             )

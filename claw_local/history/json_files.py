@@ -5,6 +5,7 @@ However large the export, only one chat is held in memory. It must never know wh
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import threading
@@ -212,6 +213,14 @@ def _damage(*others: type[Exception]) -> tuple[type[Exception], ...]:
     return found
 
 
+def _is_json_without_chats(text: bytes) -> bool:
+    """Whether it is JSON, but a mere null, number or text."""
+    try:
+        return not isinstance(json.loads(text), (dict, list))
+    except (ValueError, RecursionError):
+        return False
+
+
 def _look(part: Part) -> None:
     """Refuse at once what is cut short, before anything is written."""
     if not part.size:
@@ -226,6 +235,8 @@ def _look(part: Part) -> None:
     ended = end == {b"[": b"]", b"{": b"}"}.get(start)
     # What has a word in brackets at its beginning is a settings file.
     words = start == b"[" and begin[1:].lstrip()[:1] not in (b"{", b"[", b"]", b"")
+    if part.size <= len(begin) + 64 and _is_json_without_chats(begin):
+        raise HistoryError(_("There are no chats in {name}. {known}", name=part.path, known=_(_KNOWN)))
     if start not in (b"[", b"{") or (words and not ended):
         raise HistoryError(
             _(

@@ -13,7 +13,7 @@ class Scored:
     """One reply that was reacted to.
 
     Attributes:
-        score: -1, 0 or +1 from the source that counts most.
+        score: -1, 0 or +1 from the source that counts most, of those that speak for the person.
         adapter_id: what wrote it; 0 is the base model.
         created_at: when it was written.
     """
@@ -25,8 +25,9 @@ class Scored:
 
 
 def over_time(store: Store, *, limit: int) -> list[Scored]:
-    """The newest replies of the main line that were reacted to, oldest first; none of deleted chats."""
-    ranks = " ".join(f"when '{source}' then {rank}" for rank, source in enumerate(PRECEDENCE))
+    """The newest replies of the main line that were reacted to, oldest first; none of deleted chats. How a
+    tool's call went is no reaction of the person."""
+    ranks = " ".join(f"when '{source}' then {rank}" for rank, source in enumerate(PRECEDENCE) if source != "tool")
     # With min() alone, SQLite takes the other columns from the row that has it: the signal that counts most.
     query = f"""
         select signals.message_id, signals.score, messages.adapter_id, messages.created_at,

@@ -120,13 +120,16 @@ def texts(db: SqliteDatabase, going: Going) -> list[str]:
 
 
 def counts(db: SqliteDatabase, going: Going) -> dict[str, int]:
-    """How much of what goes, by kind; settings are those of chats, of single replies and of calls of tools."""
+    """How much of what goes, by kind; settings are those of chats, of single replies and of calls of tools. Messages
+    are those that a person sees: beside them, a chat's questions for its title go. Where these are all that goes, they
+    are counted."""
     signals = {identity for (identity,) in rows_of(db, "id", "signals", "message_id", going.messages)}
     hints = {identity for (identity,) in rows_of(db, "id", "hints", "message_id", going.messages)}
     hints |= {identity for (identity,) in rows_of(db, "id", "hints", "chat_id", going.chats)}
+    seen = sum(kind == "main" for (kind,) in rows_of(db, "turn_type", "messages", "id", going.messages))
     return {
         "chats": len(going.chats),
-        "messages": len(going.messages),
+        "messages": seen if seen or going.chats else len(going.messages),
         "signals": len(signals | going.signals),
         "hints": len(hints | going.hints),
         "samples": len(list(rows_of(db, "message_id", "samples", "message_id", going.taught))),

@@ -183,7 +183,7 @@ class Messages:
             for row in db.table("messages").rows_where("id = ?", [message_id]):
                 return message_of(row)
         raise NotFoundError(
-            _("There is no message {message_id}. Message ids stand in `claw-local ask --json`.", message_id=message_id)
+            _("There is no message {id}. `claw-local history show CHAT` shows the messages of a chat.", id=message_id)
         )
 
     def is_there(self, message_id: int) -> bool:
@@ -334,7 +334,7 @@ class Messages:
             for row in db.table("messages").rows_where("id = ?", [message_id], select="learn"):
                 return next(name for name, value in TEACHING.items() if value == row["learn"])
         raise NotFoundError(
-            _("There is no message {message_id}. Message ids stand in `claw-local ask --json`.", message_id=message_id)
+            _("There is no message {id}. `claw-local history show CHAT` shows the messages of a chat.", id=message_id)
         )
 
     def count_silent(self) -> int:

@@ -114,7 +114,12 @@ class Toolbox:
             prepared = tool.prepare(call) if tool is not None else self._servers().prepare(call)
         except ToolError as error:
             said = f"error: {error}"
-            title = _("a call of {call} that cannot be done", call=call.name or _("a call"))
+            why = " ".join(str(error).split())
+            title = (
+                _("a call of {call} that cannot be done: {why}", call=call.name, why=why)
+                if call.name
+                else _("a call that cannot be done: {why}", why=why)
+            )
             prepared = Prepared(call, title, "", False, "", lambda __: Result(said, -1))
         return replace(prepared, root=str(self.workspace))
 

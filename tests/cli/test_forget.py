@@ -48,6 +48,18 @@ def test_shows_what_will_go_and_does_nothing_without_a_yes(chat: int, home: Path
     assert len(Store(home).chats.list()) == 1
 
 
+def test_counts_what_a_person_sees_and_says_that_selectors_add_up(chat: int, home: Paths) -> None:
+    store = Store(home)
+    asked = store.messages.add(chat, "user", "a title, please", parent_id=None, turn_type="side")
+    store.messages.add(chat, "assistant", "Kites", parent_id=asked, turn_type="side")
+    store.close()
+    shown = claw(str(chat))
+    assert "This goes: 1 chat, 2 messages." in shown.output
+    assert "any of them" not in shown.output
+    assert "everything goes that fits any of them" in claw(str(chat), "--since", "1m").output
+    assert "any of them" in " ".join(claw("--help").output.split())
+
+
 def test_forgets_and_lists_the_receipt_without_a_word_of_it(chat: int, home: Paths) -> None:
     assert as_json("--receipts") == {"receipts": []}
     said = claw("--containing", "KITES", "--yes")

@@ -151,7 +151,7 @@ def test_imports_and_says_what_was_left_out(home: Paths, tmp_path: Path) -> None
         (("show", "7"), 1, "no chat 7"),
         (("export", "7"), 1, "no chat 7"),
         (("export",), 2, "their ids, or --all"),
-        (("export", "1", "--all"), 2, "their ids, or --all"),
+        (("export", "1", "--all"), 2, "not both"),
         (("delete", "7", "--yes"), 1, "no chat 7"),
         (("archive", "7"), 1, "no chat 7"),
         (("rename", "7", "x"), 1, "no chat 7"),

@@ -60,6 +60,8 @@ def test_the_log_says_what_allowed_a_call_and_what_could_not_be_done(home: Paths
     with Assistant.open() as assistant:
         store = assistant.store
         for text, allow in (
+            ('<tool_call>{"name": "write", "arguments": {"path": "../x", "content": ""}}</tool_call>', frozenset()),
+            ("<tool_call>{nonsense</tool_call>", frozenset()),
             (
                 '<tool_call>{"name": "append", "arguments": {"path": "a.txt", "content": "x"}}</tool_call>',
                 frozenset({"append"}),
@@ -73,8 +75,10 @@ def test_the_log_says_what_allowed_a_call_and_what_could_not_be_done(home: Paths
             decision, _ = Working(assistant, allow)._approve(prepared) if prepared.asks else (None, "")
             assistant.tools.use(reply, prepared, decision)
     listed = run.invoke(app, ["tools", "log"]).output.splitlines()
-    assert "failed" in listed[0] and "needs no leave  a call of list that cannot be done" in listed[0]
+    assert "failed" in listed[0] and "needs no leave  a call of list that cannot be done: list: path:" in listed[0]
     assert "by --allow" in listed[1] and "append" in listed[1]
+    assert "a call that cannot be done: The call was not understood" in listed[2]
+    assert "a call of write that cannot be done: ../x is not in the workspace" in listed[3]
 
 
 def test_taking_away_or_giving_what_is_so_already_changes_nothing(home: Paths, work: Path, chat_id: int) -> None:
@@ -173,7 +177,7 @@ def test_only_a_plain_yes_is_a_yes(monkeypatch: pytest.MonkeyPatch, lines: str, 
         (["--allow", "write", "x"], "go with a workspace"),
         (["--must-call", "x"], "go with a workspace"),
         (["--workspace", "/", "x"], "whole disk"),
-        (["--workspace", "", "x"], "Name the folder"),
+        (["--workspace", "", "x"], "--workspace was given with nothing in it"),
     ],
 )
 def test_wrong_use_is_one_sentence(home: Paths, options: list[str], said: str) -> None:
@@ -184,4 +188,4 @@ def test_wrong_use_is_one_sentence(home: Paths, options: list[str], said: str) -
 @pytest.mark.parametrize("how", ["--web", "--plain", "--full"])
 def test_an_empty_workspace_is_no_folder(home: Paths, how: str) -> None:
     wrong = run.invoke(app, ["chat", how, "--workspace", ""])
-    assert wrong.exit_code == 2 and "Name the folder" in wrong.output
+    assert wrong.exit_code == 2 and "--workspace was given with nothing in it" in wrong.output

@@ -16,6 +16,7 @@ from claw_local.cli.main import run
 from claw_local.engine.described import KNOWN_FILE
 from claw_local.engine.models import HASHES_FILE
 from claw_local.installed import OTHER_FILES
+from claw_local.leftovers import NOTES
 from claw_local.paths import Paths
 from claw_local.store import Store
 
@@ -66,6 +67,7 @@ def kept(home: Paths) -> Paths:
     (home.models / "some.gguf").write_bytes(b"x" * 1000)
     home.settings.write_text("", "utf-8")
     (home.data / "thesis.odt").write_text("mine", "utf-8")
+    (home.data / NOTES).mkdir(exist_ok=True)
     return home
 
 
@@ -80,7 +82,7 @@ def plan(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, object]
 
 
 def test_every_file_that_the_program_makes_beside_the_others_is_told_as_its_own() -> None:
-    assert {HASHES_FILE, KNOWN_FILE} <= set(OTHER_FILES)
+    assert {HASHES_FILE, KNOWN_FILE, NOTES} <= set(OTHER_FILES)
 
 
 def test_looking_changes_nothing(user: Path, kept: Paths, capsys: pytest.CaptureFixture[str]) -> None:

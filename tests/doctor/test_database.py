@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from contextlib import closing
 
 import pytest
@@ -40,6 +41,23 @@ def test_no_database_yet_is_fine_and_none_is_made(home):
 def test_a_whole_one_is_fine(database):
     check = check_database(database)
     assert (check.state, check.remedy) == ("ok", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of a file's size stands for a disk that is full")
+@pytest.mark.parametrize(("least", "state"), [(0, "problem"), (1 << 62, "warning")])
+def test_a_disk_that_takes_nothing_is_not_a_matter_of_leave(database, monkeypatch, least, state):
+    import resource
+
+    monkeypatch.setattr("claw_local.doctor.database.FULL_BYTES", least)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        check = check_database(database)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert check.state == state
+    assert "The disk failed or is full" in check.detail
+    assert "Free some space" in check.remedy and "readable" not in check.remedy
 
 
 def test_it_is_looked_at_while_another_process_writes(database):

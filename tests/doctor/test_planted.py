@@ -18,7 +18,7 @@ from claw_local.doctor.check import Check
 from claw_local.doctor.child import Outcome, run_probe
 from claw_local.doctor.diagnosis import home_checks
 from claw_local.doctor.engine import check_engine, check_memory, check_token, find
-from claw_local.doctor.home import read_themes_with
+from claw_local.doctor.home import check_own_files, read_themes_with
 from claw_local.doctor.learning import check_learning
 from claw_local.doctor.machine import check_folder, check_python, check_settings, judge_disk
 from claw_local.errors import ModelError
@@ -145,6 +145,18 @@ def test_a_fault_in_the_home_is_found_and_mended_where_it_can_be(lived_in: Paths
     done = {check.name: check for check in fix(lived_in, home_checks(lived_in))}
     assert (done[name].state == "ok") if mended else name not in done, done
     assert (states(lived_in)[name].state == "ok") == mended
+
+
+def test_all_files_of_the_person_that_cannot_be_read_are_named(home: Paths) -> None:
+    home.themes.mkdir(parents=True)
+    for number in range(5):
+        (home.themes / f"theme{number}.toml").write_text("primary = ")
+    home.config.mkdir(parents=True, exist_ok=True)
+    (home.config / "mcp.json").write_text("{")
+    found = check_own_files(home)
+    assert all(f"theme{number}.toml" in found.detail for number in range(5))
+    assert found.detail.endswith("and 1 more")
+    assert "Mend that file." in found.remedy and "mcp.json" in found.remedy
 
 
 def test_what_is_mended_keeps_what_was_said(lived_in: Paths) -> None:

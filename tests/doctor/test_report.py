@@ -50,6 +50,12 @@ def test_people_get_symbol_word_and_the_remedy_on_its_own_line():
     assert "does not work" in lines[-1]
 
 
+def test_a_full_disk_keeps_nothing_but_does_not_stop_a_chat():
+    full = Check("disk", "problem", "0 MB free", "free some space")
+    assert shown(FINE, full) == (1, shown(FINE, full)[1]) and "cannot be kept" in shown(FINE, full)[1][-1]
+    assert "does not work" in shown(full, NO_MODEL)[1][-1]
+
+
 def test_when_all_is_well_it_says_so():
     assert shown(FINE)[1][-1] == "Everything works."
     assert shown(FINE, NO_TORCH)[1][-1].startswith("Chatting works.")

@@ -110,8 +110,11 @@ def test_a_last_message_that_cannot_fit_is_refused(engine: LlamaCppEngine) -> No
 
 def test_a_last_message_of_megabytes_is_refused_before_it_is_cut_into_tokens() -> None:
     without_tokens = PromptRenderer(ChatTemplate(CHATML, bos="", eos=""), cast(Any, None))
-    with pytest.raises(EngineError, match="too long: it has 3,000 characters"):
+    with pytest.raises(EngineError, match=r"too long: it has 3,000 characters.* larger model.context"):
         without_tokens.render([Message("user", "x" * 3000)], 10)
+    full_grown = PromptRenderer(ChatTemplate(CHATML, bos="", eos=""), cast(Any, None), may_grow=False)
+    with pytest.raises(EngineError, match=r"too long: it has 3,000 characters.* another model"):
+        full_grown.render([Message("user", "x" * 3000)], 10)
 
 
 def test_a_large_reserve_leaves_half_of_the_context(engine: LlamaCppEngine) -> None:

@@ -32,6 +32,8 @@ from .files import kites, write
         (b'[{"title": "a", "create_time": ' + b"9" * 400 + b', "mapping": {}}]', "a number that is too large"),
         (b'{"format": "claw-local-chats", "version": 1e999, "chats": []}', "a number that is too large"),
         (b'{"a": 1}', "no chats in"),
+        (b"null\n", "no chats in"),
+        (b'"a text"', "no chats in"),
         (b'{"format": "claw-local-chats", "version": 9, "chats": []}', "newer claw-local"),
         (b'[{"a": 1}, 2, null]', "no chats in"),
         (b"PK\x03\x04 cut off", "cut short"),

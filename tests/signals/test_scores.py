@@ -9,7 +9,7 @@ from claw_local.signals.scores import over_time
 from claw_local.store import Store
 
 
-def test_the_source_that_counts_most_decides_and_what_was_not_reacted_to_is_left_out(tmp_path: Path) -> None:
+def test_the_source_that_counts_most_decides_and_what_no_person_reacted_to_is_left_out(tmp_path: Path) -> None:
     store = Store(locate(tmp_path))
     chat = store.chats.create(title="x")
     parent, replies = None, []
@@ -22,6 +22,8 @@ def test_the_source_that_counts_most_decides_and_what_was_not_reacted_to_is_left
     store.signals.add(replies[1], "judge", 0)
     store.signals.add(replies[2], "judge", 1)
     store.signals.add(replies[2], "judge", -1)
+    store.signals.add(replies[2], "tool", 1)
+    store.signals.add(replies[3], "tool", -1)
     scored = over_time(store, limit=10)
     assert [(one.message_id, one.score, one.adapter_id) for one in scored] == [
         (replies[0], 1, 0),
