@@ -360,6 +360,8 @@ async def test_slash_model_names_what_answers_in_this_chat(
         await app.main.go_to(chat.id)
         await pilot.press(*"/model ")
         await until(pilot, lambda: "SmolLM2-135M-Instruct" in " ".join(words(app)) and words(app)[-1] == "default")
+        smol = next(one for one in app.main.composer._completions.offers if "SmolLM2-135M" in one.word)  # type: ignore[union-attr]
+        assert (smol.word not in smol.about and "MB" in smol.about) or "GB" in smol.about
         await pilot.press(*"smollm2", "enter")
         await until(pilot, lambda: scripted.chat(chat.id).model == str(model_path))
         await pilot.press(*"/model default", "enter")

@@ -73,6 +73,7 @@ async def test_they_do_not_cover_what_is_being_written(app: ClawApp, scripted: A
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await send(pilot, app, "hi")
         await until(pilot, lambda: app.main.live and app.main.live.text.count("\n") > 40)
+        assert "Esc stops" in drawing.text(app)
         app.say(LONG, timeout=60)
         await until(pilot, lambda: told(app) and told(app)[0].height)
         for _ in range(10):
@@ -80,7 +81,7 @@ async def test_they_do_not_cover_what_is_being_written(app: ClawApp, scripted: A
             chat = app.main.transcript.region
             assert told(app)[0].bottom < chat.bottom - chat.height // 2
         await pilot.press("escape")
-        await until(pilot, lambda: not app.main.sending)
+        await until(pilot, lambda: not app.main.sending and "Esc stops" not in drawing.text(app))
 
 
 @pytest.mark.parametrize("dialog", [Help, lambda: AskLine("one\n" * 50)])
