@@ -73,6 +73,7 @@ WORDS = {
     "forget_chat": N_("TEXT"),
     "search_chats": N_("WORDS"),
     "workspace": N_("FOLDER"),
+    "export_chat": N_("PATH"),
     "hint": N_("TEXT"),
     "toggle_learning": "on|off|…",
     "attach_file": N_("PATH"),

@@ -25,6 +25,8 @@ _STEP_S = 0.005
 _HOP_S = 3.0
 _STAYS = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "backspace", "delete"}
 """Keys that move only within a page."""
+_STEPS = {"up", "down", "j", "k"}
+"""Keys that go from message to message: the next one is meant for the message they go to."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ class Gate:
         from textual.widgets import Input, TextArea
 
         from .commands import MOVING_KEYS
+        from .widgets.bubbles import Bubble, Question
         from .widgets.chat_list import ChatList, Filter
+        from .widgets.tool_use import ToolUse
 
         app, focused = self._app, self._app.focused
         typing = isinstance(focused, (Input, TextArea))
@@ -70,7 +74,9 @@ class Gate:
         if app.screen is not app.main:
             moves = key.key not in _STAYS and not (typing and key.key == "enter" and isinstance(focused, TextArea))
         else:
-            moves = key.key in MOVING_KEYS or (key.key == "enter" and isinstance(focused, (ChatList, Filter)))
+            steps = key.key in _STEPS and isinstance(focused, (Bubble, Question, ToolUse))
+            moves = steps or key.key in MOVING_KEYS
+            moves = moves or (key.key == "enter" and isinstance(focused, (ChatList, Filter)))
         if not moves:
             return None
         path = focused.ancestors_with_self if focused is not None else [app.screen, app]

@@ -129,11 +129,24 @@ class Notices(App[None]):
                 toast.parent.remove()
 
     def _refresh_notifications(self) -> None:
-        """As Textual does it; but the rack may stand within the chat."""
-        for rack in self.screen.query(ToastRack) if self.screen_stack else ():
-            if rack.has_class("-placed") and not rack.display:
-                self.main.place_notices(rack, sum(map(self._rows, self._notifications)))
-            self.call_later(rack.show, self._notifications)
+        """As Textual does it; but the rack may stand within the chat, and only the screen on top shows them: through a
+        dialog, the one under it can be seen too."""
+        for screen in self.screen_stack if self.screen_stack else ():
+            for rack in screen.query(ToastRack):
+                if screen is not self.screen:
+                    rack.display = False
+                    continue
+                if rack.has_class("-placed") and not rack.display:
+                    self.main.place_notices(rack, sum(map(self._rows, self._notifications)))
+                self.call_later(self._show_on_top, rack)
+
+    def _show_on_top(self, rack: ToastRack) -> None:
+        """Show them, unless a dialog has come over this place meanwhile."""
+        if rack.is_attached and self.screen_stack and rack.screen is self.screen:
+            for toast in rack.query(Toast):
+                if toast._notification not in self._notifications and isinstance(toast.parent, Widget):
+                    toast.parent.remove()  # It went while this was hidden.
+            rack.show(self._notifications)
 
     def _on_notify(self, event: Notify) -> None:
         """Before Textual shows it: the same words stand there once, and no more than a few at all."""

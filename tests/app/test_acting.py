@@ -191,4 +191,4 @@ async def test_ctrl_z_undoes_archiving_too_and_says_when_there_is_nothing_left(
         await pilot.press("ctrl+z")
         await until(pilot, lambda: len(scripted.chats()) == 3 and not line.display)
         await app.main.run_action("undo_delete")
-        await until(pilot, lambda: "Nothing to undo" in said(app))
+        await until(pilot, lambda: "There is no deleted chat to bring back." in said(app))

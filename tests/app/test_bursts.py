@@ -12,6 +12,7 @@ from claw_app.app import ClawApp
 from claw_app.burst import BURST_S, Burst, Heard, Kind
 from claw_app.commands import COMMANDS, MOVING
 from claw_app.screens.ask import AskLine
+from claw_app.screens.why import WhyScreen
 from claw_app.widgets.bubbles import Bubble
 from claw_app.widgets.editor import Editor
 from tests.app.driving import Until, in_one_go, say, shown
@@ -236,3 +237,28 @@ async def test_letters_behind_the_one_that_asks_for_words_on_a_page_are_those_wo
         in_one_go(app, "", "ctrl+t")
         in_one_go(app, "2abe brief", "enter")
         await until(pilot, lambda: [hint.text for hint in scripted.hints.list()] == ["be brief"])
+
+
+@pytest.mark.parametrize("arrow", ["up", "k"])
+async def test_a_letter_right_behind_an_arrow_is_meant_for_where_that_goes(
+    app: ClawApp, until: Until, arrow: str
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await say(pilot, app, "hello", until)
+        bubble = await say(pilot, app, "and now", until)
+        bubble.focus()
+        await until(pilot, lambda: app.focused is bubble)
+        app.post_message(events.Key(arrow, "k" if arrow == "k" else None))
+        await pilot.pause(0)
+        app.post_message(events.Key("w", "w"))
+        await until(pilot, lambda: isinstance(app.screen, WhyScreen) or app.main.composer.text)
+        assert isinstance(app.screen, WhyScreen) and not app.main.composer.text
+
+
+async def test_a_letter_right_behind_tab_is_meant_for_the_reply(app: ClawApp, until: Until) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await say(pilot, app, "hello", until)
+        in_one_go(app, "", "tab")
+        in_one_go(app, "w")
+        await until(pilot, lambda: isinstance(app.screen, WhyScreen) or app.main.composer.text)
+        assert isinstance(app.screen, WhyScreen) and not app.main.composer.text

@@ -16,12 +16,14 @@ from claw_app.commands import COMMANDS, key_names
 from claw_app.screens.ask import AskLine
 from claw_app.screens.export import Export
 from claw_app.screens.help import Help
+from claw_app.screens.replies import _no_effect
 from claw_app.widgets.bubbles import Question
 from claw_app.widgets.top_bar import TopBar
 from claw_app.widgets.welcome import Welcome
 from claw_local.errors import EngineError
+from claw_local.store.records import GivenChat, GivenMessage
 from tests.app import drawing
-from tests.app.driving import Until, foot, said, say
+from tests.app.driving import Until, foot, said, say, send
 
 
 def listed(app: ClawApp) -> list[str]:
@@ -177,7 +179,7 @@ async def test_a_copy_goes_on_by_itself(app: ClawApp, scripted: Any, until: Unti
         await until(pilot, lambda: app.main.chat_id != first and app.main.query(Question))
         await until(pilot, lambda: app.main.transcript.replies() and "▼" in foot(app.main.transcript.replies()[0]))
         await pilot.press("ctrl+g")
-        await until(pilot, lambda: "Marked as good. This reply never teaches." in said(app))
+        await until(pilot, lambda: "Marked as good. It teaches nothing: this reply is a copy" in said(app))
         assert "▲" in foot(app.main.transcript.replies()[0])
         assert scripted.store.signals.of([reply.message_id])[reply.message_id][0].score == -1
         await say(pilot, app, "only here", until)
@@ -455,3 +457,42 @@ async def test_a_chat_of_ten_thousand_messages_opens_within_a_second(app: ClawAp
         await app.main.go_to(chat.id, 5_001)
         await until(pilot, lambda: app.main.query(".-found"))
         assert app.main.query_one(".-found", Question).message_id == 5_001
+
+
+async def test_export_takes_a_path_and_asks_before_it_replaces(
+    app: ClawApp, scripted: Any, until: Until, tmp_path: Path
+) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        await say(pilot, app, "How are you?", until)
+        read, again = tmp_path / "x.md", tmp_path / "x.json"
+        for target in (read, again):
+            await send(pilot, app, f"/export {target}")
+            await until(pilot, lambda target=target: target.exists() and app.screen is app.main)
+            await until(pilot, lambda target=target: f"1 chat to {target}" in said(app))
+        assert "Hello **there**." in read.read_text()
+        assert len(json.loads(again.read_text())["chats"]) == 1
+        read.write_text("mine")
+        await send(pilot, app, f"/export {read}")
+        await until(pilot, lambda: isinstance(app.screen, Export) and app.screen.query("#export-problem"))
+        await until(pilot, lambda: "is there already" in str(app.screen.query_one("#export-problem").render()))
+        await pilot.pause(0.1)
+        assert read.read_text() == "mine" and app.screen.query_one("#export-problem").display
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.main)
+        assert "Hello **there**." in read.read_text()
+
+
+async def test_undo_with_nothing_to_undo_is_no_error(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        await send(pilot, app, "/undo")
+        await until(pilot, lambda: ": There is nothing to undo in this chat." in said(app).splitlines())
+
+
+async def test_of_an_imported_reply_it_is_said_why_it_teaches_nothing(scripted: Any) -> None:
+    given = GivenMessage("b", "a", "assistant", "There.")
+    asked = GivenMessage("a", None, "user", "Where?")
+    chat = GivenChat("elsewhere", "1", "t", (asked, given))
+    scripted.store.trees.put([chat], learn=True)
+    (reply,) = [one for one in scripted.messages(scripted.chats()[0].id) if one.role == "assistant"]
+    assert _no_effect(scripted, reply.id) == "It teaches nothing: this reply was imported."

@@ -360,6 +360,8 @@ async def test_slash_model_names_what_answers_in_this_chat(
         await app.main.go_to(chat.id)
         await pilot.press(*"/model ")
         await until(pilot, lambda: "SmolLM2-135M-Instruct" in " ".join(words(app)) and words(app)[-1] == "default")
+        smol = next(one for one in app.main.composer._completions.offers if "SmolLM2-135M" in one.word)  # type: ignore[union-attr]
+        assert (smol.word not in smol.about and "MB" in smol.about) or "GB" in smol.about
         await pilot.press(*"smollm2", "enter")
         await until(pilot, lambda: scripted.chat(chat.id).model == str(model_path))
         await pilot.press(*"/model default", "enter")
@@ -400,3 +402,14 @@ async def test_slash_screenshot_saves_a_picture(
         await until(pilot, lambda: list(tmp_path.glob("claw-local*.svg")))
         await until(pilot, lambda: "Saved screenshot" in said(app))
         assert "New&#160;chat" in next(tmp_path.glob("claw-local*.svg")).read_text("utf-8")
+
+
+@pytest.mark.parametrize("size", [(44, 12), (80, 24), (20, 5)])
+async def test_the_list_leaves_the_field_in_sight(app: ClawApp, until: Until, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.loaded)
+        await pilot.press("/")
+        await until(pilot, lambda: app.main.query("Completions") and app.main.query_one("#completions").size)
+        listed, field = app.main.query_one("#completions").region, app.main.composer.region
+        assert listed.height and not listed.overlaps(field) and field.height
+        assert len(app.main.query_one("#completions").offers) > 8  # type: ignore[attr-defined]

@@ -134,7 +134,7 @@ async def test_an_archived_chat_is_taken_out_again_only_while_that_is_offered(
         await until(pilot, lambda: scripted.chats(archived=True) and undo_line(app))
         monkeypatch.setattr("claw_app.screens.undoing.SHOWN_S", 0.0)
         await app.main.run_action("undo_delete")
-        await until(pilot, lambda: "Nothing to undo" in said(app))
+        await until(pilot, lambda: "There is no deleted chat to bring back." in said(app))
         assert [chat.title for chat in scripted.chats(archived=True)] == ["hello"]
 
 
@@ -155,4 +155,4 @@ async def test_undone_at_once_a_chat_that_is_just_being_put_away_comes_back(
         await pilot.press("ctrl+z")
         await until(pilot, lambda: "is back" in said(app))
         await until(pilot, lambda: [chat.title for chat in scripted.chats()] == ["hello"])
-        assert not scripted.chats(archived=True) and "Nothing to undo" not in said(app)
+        assert not scripted.chats(archived=True) and "There is no deleted chat to bring back." not in said(app)

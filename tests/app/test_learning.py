@@ -12,6 +12,7 @@ from textual.widgets import Button
 
 from claw_app.app import ClawApp
 from claw_app.screens.ask import Choose, Confirm
+from claw_app.screens.learning import LearningActions
 from claw_app.widgets.learn_bar import LearnBar
 from claw_app.widgets.status_line import StatusLine, bar
 from claw_local.engine.models import model_sha256
@@ -158,6 +159,30 @@ async def test_a_run_is_paused_by_f5_or_by_a_command_and_goes_on_from_there(
         await until(pilot, lambda: f"Run {run_id} was left. F5 goes on from step 3 of 8." in said(app))
         assert "Nothing is learned by itself until /learn resume." in said(app)
         assert scripted.learn.status().held and not app.main.stop_learning
+
+
+async def test_f5_says_of_a_run_that_has_hardly_begun_that_it_begins_anew_and_what_the_exam_is(
+    app: ClawApp, scripted: Any, run: Run, until: Until
+) -> None:
+    run_id = int(scripted.store.runs.begin())
+    scripted.store.runs.progress(run_id, "exam", 0.01, "9 of 60", None)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f5")
+        await until(pilot, lambda: run.cancel)
+        app.main.post_message(LearningActions.Advanced(Progress("exam", 0.01, "9 of 60")))
+        await until(pilot, lambda: "does the judge read right what you say about replies?" in said(app))
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Choose))
+        asked = " ".join(str(app.screen.query("Static").first().render()).split())
+        assert "gives the judge an exam first" in asked
+        assert "begins it anew" in asked and "goes on from there" not in asked
+        await pilot.press("escape")
+        scripted.store.runs.set_checkpoint(run_id, "training", 2, 8)
+        await until(pilot, lambda: app.screen is app.main)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, Choose))
+        asked = " ".join(str(app.screen.query("Static").first().render()).split())
+        assert "goes on from there" in asked and "anew" not in asked
 
 
 async def test_leaving_during_a_run_asks_first_and_then_leaves_it_to_go_on_later(

@@ -73,6 +73,7 @@ async def test_they_do_not_cover_what_is_being_written(app: ClawApp, scripted: A
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await send(pilot, app, "hi")
         await until(pilot, lambda: app.main.live and app.main.live.text.count("\n") > 40)
+        assert "Esc stops" in drawing.text(app)
         app.say(LONG, timeout=60)
         await until(pilot, lambda: told(app) and told(app)[0].height)
         for _ in range(10):
@@ -80,7 +81,7 @@ async def test_they_do_not_cover_what_is_being_written(app: ClawApp, scripted: A
             chat = app.main.transcript.region
             assert told(app)[0].bottom < chat.bottom - chat.height // 2
         await pilot.press("escape")
-        await until(pilot, lambda: not app.main.sending)
+        await until(pilot, lambda: not app.main.sending and "Esc stops" not in drawing.text(app))
 
 
 @pytest.mark.parametrize("dialog", [Help, lambda: AskLine("one\n" * 50)])
@@ -95,6 +96,22 @@ async def test_they_stand_above_a_dialog(app: ClawApp, until: Until, dialog: Any
         box = app.screen.query_one(".dialog").region
         assert not any(region.overlaps(box) for region in told(app))
         assert min(region.y for region in told(app)) >= 0 and box.bottom <= 24
+
+
+async def test_what_was_said_just_before_a_dialog_opens_is_drawn_once(app: ClawApp, until: Until) -> None:
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: app.main.status.state)
+        app.say("A word before the dialog.", timeout=60)
+        await until(pilot, lambda: "A word before" in drawing.text(app))
+        app.push_screen(AskLine("What?"))
+        await until(pilot, lambda: "What?" in drawing.text(app) and told(app) and told(app)[0].height)
+        await until(pilot, lambda: drawing.text(app).count("A word before") == 1)
+        app.say("A word over it.", timeout=60)
+        await until(pilot, lambda: drawing.text(app).count("A word over it") == 1)
+        assert drawing.text(app).count("A word before") == 1
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main and drawing.text(app).count("A word over it") == 1)
+        assert drawing.text(app).count("A word before") == 1
 
 
 async def test_of_many_the_newest_two_stay_and_of_long_ones_the_newest(app: ClawApp, until: Until) -> None:

@@ -15,6 +15,7 @@ from claw_app.screens.why import WhyScreen
 from claw_app.widgets.bubbles import Bubble, Question
 from claw_app.widgets.editor import Editor
 from claw_local.errors import EngineError
+from claw_local.signals.turns import combine
 from tests.app import drawing
 from tests.app.driving import Until, foot, said, say, shown
 
@@ -472,3 +473,26 @@ async def test_keeping_why_and_a_mark_say_the_same_of_ones_own_text(
         await pilot.press("ctrl+g")
         mark = "A mark on your own text teaches nothing."
         await until(pilot, lambda: any(mark in line and truth in line for line in said(app).splitlines()))
+
+
+async def test_a_mark_says_what_it_teaches_and_a_correction_what_becomes_of_it(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test() as pilot:
+        await say(pilot, app, "hello", until)
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "It teaches nothing yet: this reply was written while learning was off" in said(app))
+        scripted.learn.on()
+        bubble = await say(pilot, app, "and now", until)
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: ": Marked as good." in said(app).splitlines())
+        scripted.learn.off()
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "Marked as good. Learning is off: it teaches once that is on" in said(app))
+        assert bubble.score == 1
+        await pilot.press("f3")
+        await until(pilot, lambda: app.main.query(Editor))
+        await pilot.press("x", "ctrl+s")
+        await until(pilot, lambda: "shows ▼ now, in place of your ▲. For learning, your ▲ is still" in said(app))
+        score, _ = combine(scripted.store.signals.of([bubble.message_id])[bubble.message_id])
+        assert score == 1, "as it was said"

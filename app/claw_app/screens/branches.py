@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..widgets.composer import Composer
     from ..widgets.transcript import Transcript
 
+OVERTAKEN = N_("The reply you corrected shows ▼ now, in place of your ▲.")
+COUNTS = N_("For learning, your ▲ is still its score.")
 ONE_AT_A_TIME = N_("A reply is still being written. Esc stops it.")
 
 
@@ -263,10 +265,14 @@ class BranchActions(Screen[None]):
 
     async def _of_the_correction(self, bubble: Bubble) -> str:
         """What becomes of the person's version of a reply."""
+        overtaken = [_(OVERTAKEN)] if bubble.thumb == "▲" else []
         if self.incognito:
-            return _("Your version stands in this chat only: nothing of it is kept.")
+            return " ".join([_("Your version stands in this chat only: nothing of it is kept."), *overtaken])
         assistant = await self.claw.assistant()
         newest = await self.claw.quick(assistant.store.messages.siblings, bubble.message_id)
         why = await self.claw.quick(assistant.why, newest[-1].id) if newest else None
-        said = [_("Your version is kept.")]
-        return " ".join(said if why is None or why.example_of is None else [*said, _(EXAMPLE[why.example_of])])
+        example = why.example_of if why is not None else None
+        said = [_("Your version is kept."), *overtaken]
+        if overtaken and example == "yes":
+            said.append(_(COUNTS))
+        return " ".join(said if example is None else [*said, _(EXAMPLE[example])])

@@ -308,6 +308,11 @@ def _mine(assistant: Assistant) -> list[AdapterRecord]:
 
 def described(model: FoundModel) -> str:
     """A model on this machine, in a line: its name, quantisation and size, and whose it is."""
-    size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
     # The list reads markup; a name is what a file says of itself.
-    return escape(one_line(" · ".join(part for part in (model.name, model.quantisation, size, model.source) if part)))
+    return escape(one_line(" · ".join(part for part in (model.name, about(model)) if part)))
+
+
+def about(model: FoundModel) -> str:
+    """What is to be said of a model beside its name: quantisation and size, and whose it is."""
+    size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+    return " · ".join(part for part in (model.quantisation, size, model.source) if part)

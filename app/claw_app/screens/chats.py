@@ -174,12 +174,17 @@ class ChatActions(UndoActions):
             await self.go_to(copy.id)
             self.claw.say(_("This is the copy; the chat it came from stays as it is."))
 
-    async def _export(self, chat_id: int) -> None:
+    async def _export_to(self, path: str) -> None:
+        chat_id = self._open_one("export")
+        if chat_id is not None:
+            await self._export(chat_id, path)
+
+    async def _export(self, chat_id: int, to: str = "") -> None:
         from .export import Export
 
         home = await self.claw.home()
         title = self.chats.title_of(chat_id)
-        path = await self.app.push_screen_wait(Export(home, chat_id, title))
+        path = await self.app.push_screen_wait(Export(home, chat_id, title, to))
         if path is not None:
             self.claw.say(str(path), title=_("Written"), timeout=8)
 

@@ -46,7 +46,11 @@ class Choice(RadioButton):
 
 
 class Export(ModalScreen["str | None"]):
-    """Asks what to write and where, and writes it. Gives a sentence about what was written; Esc gives None."""
+    """Asks what to write and where, and writes it. Gives a sentence about what was written; Esc gives None.
+
+    Args:
+        to: where, if that was said already; it is written there at once, unless something stands in the way.
+    """
 
     CSS_PATH = OVER
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,13 +58,15 @@ class Export(ModalScreen["str | None"]):
         Binding("ctrl+s", "write", "Write", show=False),
     ]
 
-    def __init__(self, assistant: Assistant, chat_id: int, title: str) -> None:
+    def __init__(self, assistant: Assistant, chat_id: int, title: str, to: str = "") -> None:
         super().__init__()
         self._assistant, self._chat_id = assistant, chat_id
         self._title = Content(title or _("New chat")).truncate(_TITLE_CELLS, ellipsis=True)
         self._stem = file_name(title) or f"chat-{chat_id}"
-        self._what: What = "markdown"
+        self._to = to.strip().strip('"')
+        self._what: What = "json" if self._to.lower().endswith(".json") else "markdown"
         self._replace: Path | None = None
+        self._checked = ""
         self._writing = False
 
     def compose(self) -> ComposeResult:
@@ -69,13 +75,15 @@ class Export(ModalScreen["str | None"]):
             with RadioSet(compact=True):
                 for what, words in _WHATS:
                     yield Choice(dressed(words, title=self._title), value=what == self._what, name=what)
-            yield Input(str(self._suggestion()), select_on_focus=False, id="export-path")
+            yield Input(self._to or str(self._suggestion()), select_on_focus=False, id="export-path")
             yield Static("", id="export-problem")
             yield Static(_("Enter writes · Tab goes to the format · Esc cancels"), classes="dialog-keys")
 
     def on_mount(self) -> None:
         self.query_one("#export-problem").display = False
         self.query_one(Input).focus()
+        if self._to:
+            self.action_write()
 
     def _suggestion(self) -> Path:
         folder = documents()
@@ -95,8 +103,10 @@ class Export(ModalScreen["str | None"]):
             field.value = re.sub(r"\.(md|json)$", suffix, field.value)
 
     @on(Input.Changed)
-    def _typed(self) -> None:
-        self._replace = None
+    def _typed(self, event: Input.Changed) -> None:
+        if event.value == self._checked:  # That is what was said to stand in the way.
+            return
+        self._checked, self._replace = "", None
         self._say("")
 
     def _say(self, words: str) -> None:
@@ -112,12 +122,13 @@ class Export(ModalScreen["str | None"]):
         """Write it, unless something stands in the way."""
         if self._writing:
             return
-        typed = self.query_one(Input).value.strip()
+        self._checked = self.query_one(Input).value
+        typed = self._checked.strip()
         try:
             path = Path(typed).expanduser().absolute()
             if path.is_dir():
                 path = path / self._suggestion().name
-                self.query_one(Input).value = str(path)
+                self._checked = self.query_one(Input).value = str(path)
             there, folder = path.exists(), path.parent.is_dir()
         except (OSError, RuntimeError) as error:  # A name too long, a folder one may not look into, a ~nobody.
             why = getattr(error, "strerror", None) or error

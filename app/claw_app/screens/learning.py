@@ -39,6 +39,11 @@ MADE_ROOM_YOURS = N_(
 )
 
 
+EXAM = N_("It gives the judge an exam first, once: does the judge read right what you say about replies?")
+EXAM_SHARE = 0.02
+"""Of a run: until then its phase "exam" is the judge's; later the lessons are judged."""
+
+
 class LearningActions(Screen[None]):
     """Turns learning on and off, starts a run and stops it, and keeps the status line true."""
 
@@ -63,6 +68,8 @@ class LearningActions(Screen[None]):
     _asking = 0
     _trouble = ""
     _troubled = False
+    _examined = False
+    """Whether it was said what the exam is that the run is at."""
 
     async def refresh_status(self) -> None:
         """Ask how learning stands, and show it."""
@@ -179,11 +186,19 @@ class LearningActions(Screen[None]):
 
     async def _ask_about_run(self) -> None:
         stop, leave = self.stop_learning, self.leave_learning
+        home = await self.claw.home()
+        run = await self.claw.quick(home.store.runs.running)
+        begins = run is None or run.begins_anew
+        onward = _("keeps what it has computed; the next run, F5 or one by itself, goes on from there.")
+        anew = _("leaves it; it has hardly begun, so F5, or a run by itself, begins it anew.")
         ways = (
-            ("p", _("Pause"), _("keeps what it has computed; the next run, F5 or one by itself, goes on from there.")),
+            ("p", _("Pause"), anew if begins else onward),
             ("t", _("Throw away"), _("loses what it has computed; your lessons stay for another run.")),
         )
-        said = await self.app.push_screen_wait(Choose(_("A training run is on."), ways, _("Go on")))
+        words = _("A training run is on.")
+        if run is not None and run.begins_anew and run.phase == "exam":
+            words += " " + _(EXAM)
+        said = await self.app.push_screen_wait(Choose(words, ways, _("Go on")))
         if stop is not None and said:
             (leave if said == "p" else stop).set()
 
@@ -283,7 +298,13 @@ class LearningActions(Screen[None]):
 
     @on(Advanced)
     def _advanced(self, event: Advanced) -> None:
-        self.query_one(LearnBar).advance(event.progress)
+        progress = event.progress
+        self.query_one(LearnBar).advance(progress)
+        if progress.phase != "exam" or progress.fraction > EXAM_SHARE:
+            self._examined = False
+        elif not self._examined:
+            self._examined = True
+            self.claw.say(_(EXAM), topic="exam", timeout=10)
 
 
 def _what_becomes_of(run: Run) -> str:

@@ -15,6 +15,7 @@ from ..words import BUSY, EXAMPLE
 from .ask import AskLine
 
 if TYPE_CHECKING:
+    from claw_local.assistant import Assistant
     from claw_local.store import Hint
 
     from ..app import ClawApp
@@ -25,6 +26,14 @@ _EVERYWHERE = N_("The hint holds in every chat from your next message on; Ctrl+T
 _ALONE = N_("The hint holds in this chat only, from your next message on: nothing of it is kept.")
 _HERE = N_("The hint stays with this reply: it is about what it says, not about how replies should be.")
 _ALSO_BAD = N_("A hint also marks the reply as bad (▼).")
+_NEVER = N_("This reply never teaches.")
+_COPIED = N_("It teaches nothing: this reply is a copy.")
+_IMPORTED = N_("It teaches nothing: this reply was imported.")
+_SILENT = N_("It teaches nothing: this chat is set not to teach (F6).")
+_OFF = N_(
+    "It teaches nothing yet: this reply was written while learning was off. `claw-local learn on --past` lets it teach."
+)
+_LATER = N_("Learning is off: it teaches once that is on (Ctrl+L).")
 _OPENED = ("http://", "https://", "mailto:")
 
 
@@ -67,7 +76,8 @@ class ReplyActions(Screen[None]):
         if bubble is not None and await self._give(bubble, "good"):
             alone = _("Marked as good, in this chat only: nothing of it is kept.")
             said = alone if self.claw.main.incognito else _("Marked as good.")
-            self.claw.say(f"{said}{await self._of_no_effect(bubble)}", topic="mark")
+            more = await self._of_no_effect(bubble)
+            self.claw.say(f"{said}{more}", timeout=8 if more else 4, topic="mark")
 
     async def action_bad(self) -> None:
         """Mark the reply as bad."""
@@ -75,20 +85,18 @@ class ReplyActions(Screen[None]):
         if bubble is not None and await self._give(bubble, "bad"):
             alone = _("Marked as bad, in this chat only: nothing of it is kept.")
             said = alone if self.claw.main.incognito else _("Marked as bad. F4 says what it should have been like.")
-            self.claw.say(f"{said}{await self._of_no_effect(bubble)}", topic="mark")
+            more = await self._of_no_effect(bubble)
+            self.claw.say(f"{said}{more}", timeout=8 if more else 4, topic="mark")
 
     async def _of_no_effect(self, bubble: Bubble) -> str:
-        """A sentence more, where a mark trains nothing: of a reply that was copied, imported or private."""
+        """A sentence more, where a mark trains nothing, or nothing yet: which reply it is that does not teach."""
         if self.claw.main.incognito:
-            return ""
-        home = await self.claw.home()
-        teaching = await self.claw.quick(home.store.messages.teaching_of, bubble.message_id)
-        if teaching != "never":
             return ""
         assistant = await self.claw.assistant()
         why = await self.claw.quick(assistant.why, bubble.message_id)
         if why is None or why.by != "person":
-            return " " + _("This reply never teaches.")
+            words = await self.claw.quick(_no_effect, await self.claw.home(), bubble.message_id)
+            return f" {_(words)}" if words else ""
         own = [_("A mark on your own text teaches nothing.")]
         return " " + " ".join(own if why.example_of is None else [*own, _(EXAMPLE[why.example_of])])
 
@@ -183,6 +191,23 @@ class ReplyActions(Screen[None]):
             self.claw.say(_("Opening {href}", href=event.href))
         else:
             self.claw.say(_("This link is not a web address: {href}", href=event.href))
+
+
+def _no_effect(home: Assistant, message_id: int) -> str:
+    """Why a mark on a reply of a model trains nothing, or nothing yet; "" where it teaches."""
+    teaching = home.store.messages.teaching_of(message_id)
+    message = home.store.messages.get(message_id)
+    chat = home.store.chats.get(message.chat_id)
+    if teaching == "never":
+        if message_id in home.store.trees.origins(chat.id):
+            return _IMPORTED
+        # Older than its chat: it was said in another one.
+        return _COPIED if message.created_at < chat.created_at else _NEVER
+    if not chat.learn:
+        return _SILENT
+    if teaching == "off":
+        return _OFF
+    return "" if home.learn.enabled else _LATER
 
 
 def _beginning(text: str) -> str:

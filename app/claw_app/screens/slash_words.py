@@ -61,6 +61,7 @@ class SlashWords(Screen[None]):
         async def _turn(self, on: bool) -> None: ...
         async def _search(self, words: str) -> None: ...
         async def _attach_file(self, path: str, token: str) -> None: ...
+        async def _export_to(self, path: str) -> None: ...
         async def work_in(self, folder: str) -> None: ...
         async def learn_as_said(self, words: str) -> bool: ...
         async def forget_text(self, text: str) -> None: ...
@@ -84,6 +85,7 @@ class SlashWords(Screen[None]):
             "hint": self._hint_at_once,
             "toggle_learning": self._learn_as_said,
             "workspace": self.work_in,
+            "export_chat": self._export_to,
             "attach_file": lambda path: self._attach_file(path.strip('"'), ""),
             "app.toggle_theme": self._use_theme,
         }
@@ -129,7 +131,7 @@ class SlashWords(Screen[None]):
             return best(words, self._titles(), loosely=False)
         if action == "choose_model":
             return best(words, await self._known_models())
-        if action in ("workspace", "attach_file"):
+        if action in ("workspace", "attach_file", "export_chat"):
             beside = self.composer.workspace if action == "attach_file" else ""
             hits = await self.claw.background.slow(find, words.strip('"'), beside)
             paths = [Offer(word=hit.path, is_path=True) for hit in hits if hit.is_folder or action == "attach_file"]
@@ -151,14 +153,14 @@ class SlashWords(Screen[None]):
 
     async def _known_models(self) -> tuple[Offer, ...]:
         if time.monotonic() - self._models_at > MODELS_KNOWN_S:
-            from .chat_settings import described
+            from .chat_settings import about
 
             home = await self.claw.home()
             try:
                 found = await self.claw.background.slow(home.models.list)
             except ClawError:
                 found = []
-            named = [Offer(word=one_line(one.name), about=described(one), value=one.chooses) for one in found]
+            named = [Offer(word=one_line(one.name), about=about(one), value=one.chooses) for one in found]
             self._models = (*named, Offer(word=_DEFAULT, about=_("As the settings say")))
             self._models_at = time.monotonic()
         return self._models

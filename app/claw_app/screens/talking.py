@@ -128,11 +128,15 @@ class Talking(Screen[None]):
     async def _follow(self, live: LiveReply) -> None:
         """Hand on what comes until nothing more does, to whichever bubble shows it."""
         ended = False
-        while not ended:
-            ended = live.ended  # Asked before the batch, so that nothing that came during the last one is left.
-            await live.batch()
-            if (shown := self._bubble_in_sight) is not None:
-                await shown.write(live.text[len(shown.raw) :])
+        self.status.writing = True
+        try:
+            while not ended:
+                ended = live.ended  # Asked before the batch, so that nothing that came during the last one is left.
+                await live.batch()
+                if (shown := self._bubble_in_sight) is not None:
+                    await shown.write(live.text[len(shown.raw) :])
+        finally:
+            self.status.writing = False
 
     async def _show_sent(self, question: Question, bubble: Bubble) -> None:
         await self.transcript.add(question, bubble)

@@ -129,9 +129,7 @@ class UndoActions(Screen[None]):
             await asyncio.sleep(0.02)
         last = self.last_away()
         if last is None:
-            self.claw.say(
-                _("Nothing to undo: no chat deleted since you opened the app, or archived just now, is still away.")
-            )
+            self.claw.say(_("There is no deleted chat to bring back."))
             return
         self.put_away.remove(last)
         if last.archived:

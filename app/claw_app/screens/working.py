@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
-from claw_local.errors import UsageError
+from claw_local.errors import NothingError, UsageError
 from claw_local.language import _
 
 from ..talk import LiveReply
@@ -200,7 +200,12 @@ class WorkActions(Screen[None]):
             self.claw.say(_("There is nothing to undo in this chat."))
             return
         assistant = await self.claw.assistant()
-        done = await self.claw.quick(assistant.tools.undo, self.chat_id)
-        if done is not None:
+        try:
+            done = await self.claw.background.quick(assistant.tools.undo, self.chat_id)
+        except NothingError:
+            self.claw.say(_("There is nothing to undo in this chat."))
+        except Exception as error:
+            self.claw.fail(error)
+        else:
             self.claw.say(done)
             await self.renew()

@@ -123,15 +123,15 @@ class CompletingArea(ChipArea):
             self._offer(offers)
 
     def _offer(self, offers: list[Offer]) -> None:
+        from .completion import ROWS, Completions
+
         self._offered_for = self._typed
         if self._completions is None:
             if not offers or not isinstance(self.parent, Widget):
                 return
-            from .completion import Completions
-
             self._completions = Completions()
             self.parent.mount(self._completions, before=self)
-        self._completions.offer(offers)
+        self._completions.offer(offers, self.region.y if self.size else ROWS + 2)
 
     def on_blur(self) -> None:
         if self._completions is not None:

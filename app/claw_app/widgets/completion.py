@@ -84,6 +84,7 @@ class Completions(OptionList, can_focus=False):
         text-wrap: nowrap;
         text-overflow: ellipsis;
         scrollbar-size-vertical: 1;
+        &.-bare { border: none; }
         & > .option-list--option { padding: 0; }
         & > .option-list--option-highlighted {
             color: $block-cursor-foreground; background: $block-cursor-background; text-style: bold;
@@ -118,8 +119,12 @@ class Completions(OptionList, can_focus=False):
         """The highlighted offer."""
         return self._offers[self.highlighted] if self.is_open and self.highlighted is not None else None
 
-    def offer(self, offers: Sequence[Offer]) -> None:
-        """Show these; none closes the list."""
+    def offer(self, offers: Sequence[Offer], room: int = ROWS + 2) -> None:
+        """Show these; none closes the list.
+
+        Args:
+            room: rows above the field: the list takes no more, so that what is typed stays in sight.
+        """
         if not offers:
             self.close()
             return
@@ -127,7 +132,10 @@ class Completions(OptionList, can_focus=False):
             self._offers = tuple(offers)
             self.set_options([Option(offer.line()) for offer in offers])
             self.highlighted = 0
-            height = min(len(offers), ROWS) + 2
+            room = max(1, room)
+            bare = room < 3
+            self.set_class(bare, "-bare")
+            height = min(len(offers) + (0 if bare else 2), ROWS + 2, room)
             self.styles.max_height = height
             # It lies where the field begins, and stands on that line.
             self.styles.offset = Offset(0, -height)

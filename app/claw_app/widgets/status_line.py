@@ -33,6 +33,9 @@ class StatusLine(Static):
     silent: reactive[bool] = reactive(False)
     """Whether the open chat is one that nothing is learned from: incognito, or set so that it never teaches."""
 
+    writing: reactive[bool] = reactive(False)
+    """Whether a reply is being written, which Esc stops."""
+
     def __init__(self) -> None:
         super().__init__(id="status")
 
@@ -51,6 +54,8 @@ class StatusLine(Static):
         if level >= _NAME and len(name) > _SHORT_NAME:
             name = name[: _SHORT_NAME - 1] + "…"
         parts = [(name, "bold $error" if self.trouble else "bold $foreground")]
+        if self.writing and level < _NAME:
+            parts.append((_("Esc stops"), "$accent"))
         state = self.state
         if state is None:
             return parts
