@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from claw_local.assistant import Answer, Assistant, Reply
 
     from ..app import ClawApp
+    from ..widgets.status_line import StatusLine
     from ..widgets.transcript import Transcript
     from .chat import ChatScreen
     from .chat_settings import Choices
@@ -34,6 +35,7 @@ class Talking(Screen[None]):
     if TYPE_CHECKING:
         transcript: Transcript
         composer: Composer
+        status: StatusLine
         chat_id: int | None
         pending: Choices | None
         not_drawn: set[int]
