@@ -142,7 +142,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
         text=True,
         timeout=60,
     )
-    assert ran.returncode == 2
+    assert ran.returncode == 1
     assert 'pip install "claw-local[web]"' in ran.stderr
     assert "Traceback" not in ran.stderr
 

@@ -55,7 +55,8 @@ def test_an_unknown_name_is_wrong_use_and_the_nearest_one_is_named(capsys: pytes
 def test_starting_is_measured_up_to_the_moment_a_model_loads(model_path: Path) -> None:
     found = figures("startup", "--rounds", "3")
     seconds = found["seconds"]
-    assert 0 < seconds["python"] < min(seconds["version"], seconds["ask"])
+    assert 0 < seconds["python"] < seconds["ask"]
+    assert 0 < seconds["version"] < seconds["ask"]  # A few milliseconds over Python alone: less than noise.
     assert found["ask_more_s"] == pytest.approx(seconds["ask"] - seconds["python"], abs=1e-3)
 
 

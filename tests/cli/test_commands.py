@@ -71,7 +71,7 @@ def test_piped_text_is_added_to_the_question(home: Paths) -> None:
 
 
 def test_with_learning_on_the_next_question_judges_the_answer_before(home: Paths) -> None:
-    assert as_json(claw(home, "learn", "on", "--json")) == {"enabled": True, "past": 0}
+    assert as_json(claw(home, "learn", "on", "--json")) == {"enabled": True, "past": 0, "lessons": 0, "waiting": 0}
     first = as_json(claw(home, "ask", "What is hail?", "--max-tokens", "8", "--json"))
     wish = "Please don't use lists, just plain sentences."
     as_json(claw(home, "ask", wish, "--chat", str(first["chat_id"]), "--max-tokens", "8", "--json"))
