@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from claw_app.app import ClawApp
 from claw_app.screens import chat as chat_screen
@@ -27,6 +29,18 @@ def other(scripted: ScriptedAssistant, tmp_path: Path, monkeypatch: pytest.Monke
     assistant.prepare()
     yield assistant
     assistant.close()
+
+
+@asynccontextmanager
+async def unseen(
+    app: ClawApp, other: ScriptedAssistant, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Pilot[None]]:
+    """An app in whose chat another program has said something that it has not looked for yet."""
+    monkeypatch.setattr(chat_screen, "STATUS_EVERY_S", 60.0)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await say(pilot, app, "one", until)
+        other.ask("two", chat=app.main.chat_id)
+        yield pilot
 
 
 def title(app: ClawApp) -> str:
@@ -84,10 +98,7 @@ async def test_what_is_read_stays_where_it_is(
 async def test_what_is_sent_here_follows_what_was_said_elsewhere(
     app: ClawApp, scripted: ScriptedAssistant, other: ScriptedAssistant, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_screen, "STATUS_EVERY_S", 60.0)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await say(pilot, app, "one", until)
-        other.ask("two", chat=app.main.chat_id)
+    async with unseen(app, other, until, monkeypatch) as pilot:
         await send(pilot, app, "three")
         await until(pilot, lambda: not app.main.sending and len(app.main.transcript.replies()) == 3)
         everything = ["one", REPLY, "two", REPLY, "three", REPLY]
@@ -120,10 +131,7 @@ async def test_a_reply_that_another_program_writes_appears_once_it_is_stored(
 async def test_of_chats_that_were_put_back_from_a_backup_nothing_comes_into_the_open_one(
     app: ClawApp, scripted: ScriptedAssistant, other: ScriptedAssistant, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_screen, "STATUS_EVERY_S", 60.0)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await say(pilot, app, "one", until)
-        other.ask("two", chat=app.main.chat_id)
+    async with unseen(app, other, until, monkeypatch):
         monkeypatch.setattr(ScriptedAssistant, "restored", lambda self: "another content")
         await app.main.see_elsewhere()
         await app.main.catch_up()
