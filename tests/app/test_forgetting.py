@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from claw_app.app import ClawApp
 from claw_app.screens.ask import Confirm
+from claw_app.screens.forgotten import see_gone
+from claw_local.forgetting import Request
 from tests.app import drawing
 from tests.app.driving import Until, said, send, shown
 
@@ -90,3 +93,20 @@ async def test_an_incognito_chat_has_nothing_to_forget(app: ClawApp, until: Unti
         await until(pilot, lambda: "there is nothing to forget" in said(app))
         await send(pilot, app, "/forget-this")
         await until(pilot, lambda: "nothing of it is kept" in said(app))
+
+
+async def test_a_chat_that_was_just_let_go_is_not_told_as_gone_once_more(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    chat_id = scripted.ask("Where is the harbour?").chat_id
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.main.status.model == "Scripted")
+        await app.main.go_to(chat_id)
+        await until(pilot, lambda: len(shown(app)) == 2)
+        async with app.main.letting_go:
+            looking = asyncio.create_task(see_gone(app.main))
+            await asyncio.sleep(0)
+            scripted.forgetting.forget(Request(chats=(chat_id,)))
+            await app.main.open_chat(None)
+        assert await looking is False
+        assert "deleted by another program" not in said(app)

@@ -54,10 +54,10 @@ async def see_gone(screen: ChatScreen, chat_id: int | None = None) -> bool:
     """Look whether a chat (None: the open one) is there no more; if so, leave it, say it once, and keep what is typed.
     Whether it is gone."""
     claw = screen.claw
-    chat_id = screen.chat_id if chat_id is None else chat_id
-    if chat_id is None or screen.incognito or claw.leaving or screen.forgetting_here:
-        return False
     async with screen.letting_go:
+        chat_id = screen.chat_id if chat_id is None else chat_id  # As it is now: it may just have been let go.
+        if chat_id is None or screen.incognito or claw.leaving or screen.forgetting_here:
+            return False
         if not await _is_gone(screen, chat_id):
             return False
         if screen.chat_id == chat_id:
