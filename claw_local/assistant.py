@@ -6,19 +6,20 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from .engine.opening import Source
 from .engine.pool import Engines
-from .errors import ClawError, NothingError, UsageError
+from .errors import ClawError, UsageError
 from .language import _
 from .memory import fast
 from .paths import Paths, locate
 from .reply import Answer, Reply
 from .settings import Settings, load
-from .store import Hint, Signal, Store, StoredMessage
+from .store import Hint, Signal, Store
 from .talking.adapters import Adapters
 from .talking.comparing import Comparing
+from .talking.marking import Marking, TakenBack, scope_of
 from .talking.reasons import Reasons, Why
 from .talking.text import clean
 from .talking.titles import Titles
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from .idle.learning import Learning
     from .talking.serving import Serving
 
-__all__ = ["Adapters", "Answer", "Assistant", "Hints", "Reply", "Why"]
+__all__ = ["Adapters", "Answer", "Assistant", "Hints", "Reply", "TakenBack", "Why"]
 
 LONGEST_HINT = 400
 JUDGE_AT_CLOSE_S = 10.0
 """How long leaving a `with` block waits for the judge."""
 
 
-class Assistant(Comparing, Reasons, Titles):
+class Assistant(Comparing, Marking, Reasons, Titles):
     """A personal assistant over one home folder. Open it with `Assistant.open()`; use it from any thread.
 
     >>> with Assistant.open() as assistant:
@@ -127,66 +128,6 @@ class Assistant(Comparing, Reasons, Titles):
         """Try once more to write what was said while the disk was full or failed. Whether nothing is left in memory
         only, where it ends with this program."""
         return self.store.database.save()
-
-    def feedback(
-        self,
-        message_id: int,
-        verdict: Literal["good", "bad"] | None = None,
-        *,
-        hint: str | None = None,
-        edit: str | None = None,
-    ) -> Signal:
-        """What the person says outright about a reply: a thumb, a hint, or the text as it should have been.
-
-        An edited text becomes a new branch of the chat, which goes on from there. A hint alone leaves a thumb that was
-        given before as it is.
-
-        Raises:
-            NotFoundError: no such message. UsageError: it is not a reply, or nothing was said about it.
-        """
-        message = self.store.messages.get(message_id)
-        if message.role != "assistant":
-            raise NothingError(
-                _(
-                    "Message {message_id} is not a reply of the assistant, so there is nothing to judge.",
-                    message_id=message_id,
-                )
-            )
-        if verdict is None and not hint and not edit:
-            raise UsageError(_("Say good or bad, give a hint, or give the text as it should have been."))
-        text = clean(hint or "").strip()
-        return self.store.database.keeping(lambda: self._mark(message, verdict, text, edit))
-
-    def _mark(
-        self, message: StoredMessage, verdict: Literal["good", "bad"] | None, text: str, edit: str | None
-    ) -> Signal:
-        message_id = message.id
-        with self.store.database.write():
-            signal = None
-            if verdict is not None or not edit:
-                score = self._thumb(message_id) if verdict is None else 1 if verdict == "good" else -1
-                signal = self.store.signals.add(message_id, "thumb", score, hint=text)
-            if edit:
-                self.store.messages.add(
-                    message.chat_id,
-                    "assistant",
-                    clean(edit),
-                    parent_id=message.parent_id,
-                    learn="never",  # The person's own words: a demonstration for the reply, not one of the model's.
-                    # What was said after an older reply stays in view.
-                    make_head=self.chat(message.chat_id).head_id == message_id,
-                )
-                signal = self.store.signals.add(message_id, "edit", -1, hint=text)
-            if text:
-                kept = self.store.hints.add(text, message_id=message_id, chat_id=message.chat_id, scope=_scope(text))
-                fast.remember(self.store, kept)
-        assert signal is not None
-        return signal
-
-    def _thumb(self, message_id: int) -> int:
-        """What the person said a reply was worth; without that, one with a hint was not what they wanted: -1."""
-        given = [one.score for one in self.store.signals.of([message_id])[message_id] if one.source == "thumb"]
-        return given[-1] if given else -1
 
     def on_judged(self, listener: Callable[[Signal], None]) -> None:
         """Call `listener` from the judge's thread for each reply that has been judged."""
@@ -286,19 +227,12 @@ class Hints:
         """
         with self._store.database.write():
             if self._store.hints.get(hint_id).scope != "chat":
-                self._store.hints.set_scope(hint_id, _scope(text))
+                self._store.hints.set_scope(hint_id, scope_of(text))
             return self.edit(hint_id, text)
 
     def remove(self, hint_id: int) -> Hint:
         """Delete a hint for good, and with it the lesson it would be. Raises NotFoundError."""
         return self._store.hints.remove(hint_id)
-
-
-def _scope(text: str) -> Literal["everywhere", "turn"]:
-    """Where a hint that was given outright holds."""
-    from .judge.hints import is_about_content
-
-    return "turn" if is_about_content(text) else "everywhere"
 
 
 def _wish(text: str) -> str:

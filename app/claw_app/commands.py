@@ -140,8 +140,17 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     ),
     N_("Replies"): (
         Command("stop", "escape", "", N_("Stop"), N_("Stop the reply; or go back to typing")),
-        Command("good", "ctrl+g", "plus,equals_sign", N_("Good reply"), N_("Mark the reply as good"), N_("Good")),
-        Command("bad", "ctrl+b", "minus", N_("Bad reply"), N_("Mark the reply as bad"), N_("Bad")),
+        Command(
+            "good",
+            "ctrl+g",
+            "plus,equals_sign",
+            N_("Good reply"),
+            N_("Mark the reply as good; again takes that back"),
+            N_("Good"),
+        ),
+        Command(
+            "bad", "ctrl+b", "minus", N_("Bad reply"), N_("Mark the reply as bad; again takes that back"), N_("Bad")
+        ),
         Command("hint", "f4", "h", N_("Give a hint"), N_("Say what the reply should have been like")),
         Command(
             "edit",

@@ -15,6 +15,7 @@ from ..errors import ClawError, RestoredError, UsageError
 from ..language import N_, _, begin, ngettext
 from ..paths import locate
 from .common import harmless, short
+from .feedback import told_taken_back
 from .wrapped import Wrap, room
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ COMMANDS = {
     "bad": N_("the last answer was not what you wanted"),
     "hint TEXT": N_("how answers should be"),
     "correct TEXT": N_("the last answer as it should have been"),
+    "unmark": N_("take back good, bad or correct"),
     "why": N_("what wrote the last answer"),
     "hints": N_("your wishes that hold now"),
     "learn on": N_("from now on, what you say may teach; learn off ends it"),
@@ -97,6 +99,8 @@ class Talk:
         if self._workspace and self._chat_id is not None:
             assistant.tools.give(self._chat_id, self._workspace)
         self._last: int | None = None
+        self._corrected: dict[int, int] = {}
+        """The reply that a text of the person's own corrects."""
         self._heard: queue.SimpleQueue[Signal] = queue.SimpleQueue()
         assistant.on_judged(self._heard.put)
 
@@ -210,6 +214,7 @@ class Talk:
             "bad": lambda __: self._mark("bad"),
             "hint": self._hint,
             "correct": self._correct,
+            "unmark": self._unmark,
             "why": self._why,
             "hints": self._hints,
             "learn": self._learn,
@@ -280,10 +285,17 @@ class Talk:
     def _correct(self, text: str) -> None:
         if not text:
             raise UsageError(_("Say the answer as it should have been: /correct Rain is water that falls from clouds."))
-        self._assistant.feedback(self._reply_meant(), edit=text)
+        corrected = self._reply_meant()
+        self._assistant.feedback(corrected, edit=text)
         _say(_("Your text stands in the place of the last answer."))
         if self._chat_id is not None:
             self._last = self._assistant.messages(self._chat_id)[-1].id
+            self._corrected = {self._last: corrected}
+
+    def _unmark(self, __: str) -> None:
+        meant = self._reply_meant()
+        for line in told_taken_back(self._assistant.take_back(self._corrected.get(meant, meant))):
+            _say(line)
 
     def _why(self, __: str) -> None:
         why = self._assistant.why(self._reply_meant())

@@ -19,6 +19,7 @@ from ..files import write_whole
 from ..language import N_, _
 from ..paths import Paths
 from ..settings import Settings
+from ..signals.turns import combine
 from ..store import Run, Store
 from .failures import times_alike
 
@@ -143,7 +144,18 @@ def why_not(store: Store, paths: Paths, run: Run, now: dict[str, Any]) -> str:
         teaching = {reply.id for reply in store.messages.teaching_replies(run.lineage, with_tokens=False)}
         if not teaching.issuperset(run.lineage):
             return _("something it learns from was deleted, or may no longer teach")
-    return "" if _hints_stand(store, _read(folder_of(paths, run.id) / PLAN)) else _(HINT_GONE)
+    plan = _read(folder_of(paths, run.id) / PLAN)
+    if _taken_back(store, plan):
+        return _("you took back what you said of a reply that it learns from")
+    return "" if _hints_stand(store, plan) else _(HINT_GONE)
+
+
+def _taken_back(store: Store, plan: dict[str, Any]) -> bool:
+    """Whether a lesson is another one now, because the person took back what they had said."""
+    lessons = {lesson["reply"]: lesson for lesson in plan.get("lessons", ())}
+    replies = sorted(store.signals.withdrawn(list(lessons)))
+    now = {reply: combine(signals) for reply, signals in store.signals.of(replies).items()}
+    return any(now[reply] != (lessons[reply]["score"], lessons[reply]["hint"]) for reply in replies)
 
 
 def _hints_stand(store: Store, plan: dict[str, Any]) -> bool:

@@ -270,11 +270,12 @@ class FeedbackRequest(Wire):
 
     Attributes:
         id: as the answer had it.
+        score: none takes back what was said before; it goes without hint and edit.
         edit: the text as it should have been.
     """
 
     id: Annotated[str, Field(pattern=KEPT), BeforeValidator(_kept)]
-    score: Literal["good", "bad"] | None = None
+    score: Literal["good", "bad", "none"] | None = None
     hint: Annotated[str, Field(max_length=400), AfterValidator(_words)] | None = None
     edit: Annotated[str, Field(max_length=200_000)] | None = None
 

@@ -117,12 +117,18 @@ class Serve:
         self,
         caller: Caller,
         message_id: int,
-        verdict: Literal["good", "bad"] | None,
+        verdict: Literal["good", "bad", "none"] | None,
         *,
         hint: str | None,
         edit: str | None,
-    ) -> int:
-        """See `Serving.feedback`. Returns the score."""
+    ) -> int | None:
+        """See `Serving.feedback`; "none" takes back what was said, and goes alone. Returns the score, None for none.
+        Raises Invalid."""
+        if verdict == "none":
+            if hint is not None or edit is not None:
+                raise Invalid("none takes back what was said, so it goes without hint and edit.")
+            await self._do(lambda: self._serving.take_back(caller, message_id))
+            return None
         signal = await self._do(lambda: self._serving.feedback(caller, message_id, verdict, hint=hint, edit=edit))
         return signal.score
 

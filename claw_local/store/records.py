@@ -10,8 +10,9 @@ from ..language import _
 MessageState = Literal["done", "streaming", "interrupted", "failed"]
 TurnType = Literal["main", "side"]
 SignalSource = Literal["judge", "thumb", "edit", "regenerate", "tool", "copy"]
-SignalState = Literal["active", "waiting", "superseded", "copied"]
-"""A "copied" one stands in the copy of a chat: it is shown, and counts where it was given."""
+SignalState = Literal["active", "waiting", "superseded", "copied", "withdrawn"]
+"""A "copied" one stands in the copy of a chat: it is shown, and counts where it was given. A "withdrawn" one was taken
+back by the person who gave it."""
 HintScope = Literal["everywhere", "chat", "turn"]
 HintState = Literal["active", "consolidated", "dropped"]
 AdapterState = Literal["candidate", "active", "retired", "rejected", "forgotten"]

@@ -15,12 +15,17 @@ from .rows import IN_DELETED
 _DELETED = "select id from chats where deleted_at != ''"
 
 
-_REWRITE_COPIES = """
-    update signals set hint = ? where state = 'copied' and hint = ? and message_id in (
+_OF_COPIES = """
         select copy.id from messages copy join messages mine
         on copy.created_at = mine.created_at and copy.content = mine.content and copy.role = mine.role
         where mine.id = ?
-    )
+"""
+_REWRITE_COPIES = f"""
+    update signals set hint = ? where state = 'copied' and hint = ? and message_id in ({_OF_COPIES})
+"""
+_WITHDRAW_COPIES = f"""
+    update signals set state = 'withdrawn'
+    where state = 'copied' and source = ? and score = ? and message_id in ({_OF_COPIES})
 """
 
 
@@ -60,6 +65,27 @@ class Signals:
             )
             identity = db.table("signals").insert(row).last_pk
         return _signal({**row, "id": identity})
+
+    def withdraw(self, signals: Sequence[Signal]) -> None:
+        """They count no more, nor are they shown; nor are those that copies of the reply have of them. A sample that
+        no run has used yet goes: what is left to say of the reply makes it anew."""
+        with self._database.write() as db:
+            for one in signals:
+                db.execute("update signals set state = 'withdrawn' where id = ?", [one.id])
+                if one.state == "active":
+                    db.execute(_WITHDRAW_COPIES, [one.source, one.score, one.message_id])
+                db.execute("delete from samples where message_id = ? and times_used = 0", [one.message_id])
+
+    def withdrawn(self, message_ids: Sequence[int]) -> set[int]:
+        """Those of which something was taken back that nothing of its kind has replaced since."""
+        found: set[int] = set()
+        with self._database.read() as db:
+            for start in range(0, len(message_ids), 500):
+                part = list(message_ids[start : start + 500])
+                marks = ", ".join("?" * len(part))
+                query = f"select message_id from signals where state = 'withdrawn' and message_id in ({marks})"
+                found.update(int(row[0]) for row in db.execute(query, part))
+        return found
 
     def of(self, message_ids: Sequence[int]) -> dict[int, list[Signal]]:
         """The signals that count, by message; of the copy of a reply, those that count for the reply."""

@@ -43,7 +43,7 @@ from .own_prompts import OwnPrompts
 from .writing import Write, through_engine
 
 if TYPE_CHECKING:
-    from ..assistant import Assistant
+    from ..assistant import Assistant, TakenBack
 
 LONGEST_TEXT = 8192
 _NOBODY = Chat(0, "", "", "", False, False, None, "", "")
@@ -154,6 +154,18 @@ class Serving:
             NotFoundError: the caller has no such message. CannotAnswer: what it says may not teach.
             UsageError: nothing was said about it.
         """
+        self._check_own(caller, message_id)
+        if not caller.learn:
+            raise CannotAnswer("What comes with this key does not teach. Its owner can switch that on.")
+        return self._assistant.feedback(message_id, verdict, hint=hint, edit=edit)
+
+    def take_back(self, caller: Caller, message_id: int) -> TakenBack:
+        """Take back what was said outright about a reply of this caller's; also where it may not teach any more.
+        Raises NotFoundError: the caller has no such message."""
+        self._check_own(caller, message_id)
+        return self._assistant.take_back(message_id)
+
+    def _check_own(self, caller: Caller, message_id: int) -> None:
         missing = NotFoundError(f"There is no message {message_id} of yours.")
         try:
             message = self._store.messages.get(message_id)
@@ -161,9 +173,6 @@ class Serving:
             raise missing from None
         if self._store.sessions.key_of(message.chat_id) != caller.key or message.role != "assistant":
             raise missing
-        if not caller.learn:
-            raise CannotAnswer("What comes with this key does not teach. Its owner can switch that on.")
-        return self._assistant.feedback(message_id, verdict, hint=hint, edit=edit)
 
     # Before the first word
 

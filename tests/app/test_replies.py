@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from claw_app.app import ClawApp
 from claw_app.burst import BURST_S
-from claw_app.screens.ask import AskLine
+from claw_app.screens.ask import AskLine, Confirm
 from claw_app.screens.why import WhyScreen
 from claw_app.widgets.bubbles import Bubble, Question
 from claw_app.widgets.editor import Editor
@@ -347,6 +347,41 @@ async def test_a_hint_leaves_the_thumb_as_it_was(app: ClawApp, scripted: Any, un
         assert [hint.text for hint in scripted.hints.list()] == ["Be brief"]
 
 
+async def test_the_same_thumb_again_takes_it_back(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        scripted.store.signals.add(bubble.message_id, "judge", 0)
+        for key, score in (("ctrl+g", 1), ("ctrl+b", -1)):
+            await pilot.press(key)
+            await until(pilot, lambda score=score: bubble.score == score)
+        await pilot.press("ctrl+b")
+        await until(pilot, lambda: bubble.thumb == "" and bubble.score == 0)
+        assert "Your mark is taken back." in said(app)
+        assert [one.source for one in scripted.signals([bubble.message_id])[bubble.message_id]] == ["judge"]
+        await pilot.press("ctrl+b")
+        await until(pilot, lambda: bubble.thumb == "▼")
+
+
+async def test_a_mark_with_a_hint_is_taken_back_after_a_question(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        app.main.composer.text = "/hint Be brief"
+        await pilot.press("enter")
+        await until(pilot, lambda: bubble.hint == "Be brief")
+        for answer in ("escape", "y"):
+            bubble.focus()
+            await pilot.press("minus")
+            await until(pilot, lambda: isinstance(app.screen, Confirm))
+            assert "“Be brief”" in drawing.text(app)
+            await pilot.press(answer)
+            await until(pilot, lambda: app.screen is app.main)
+            if answer == "escape":
+                assert [hint.text for hint in scripted.hints.list()] == ["Be brief"]
+        await until(pilot, lambda: bubble.thumb == "" and bubble.hint == "")
+        await until(pilot, lambda: "and the hint with it" in said(app))
+        assert scripted.hints.list() == []
+
+
 async def test_asking_again_that_is_stopped_at_once_leaves_the_reply_as_it_was(
     app: ClawApp, scripted: Any, until: Until
 ) -> None:
@@ -487,6 +522,8 @@ async def test_a_mark_says_what_it_teaches_and_a_correction_what_becomes_of_it(
         await pilot.press("ctrl+g")
         await until(pilot, lambda: ": Marked as good." in said(app).splitlines())
         scripted.learn.off()
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "taken back" in said(app))
         await pilot.press("ctrl+g")
         await until(pilot, lambda: "Marked as good. Learning is off: it teaches once that is on" in said(app))
         assert bubble.score == 1

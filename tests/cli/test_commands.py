@@ -107,7 +107,7 @@ def test_feedback_is_noted(home: Paths) -> None:
         (("learn", "now"), 1, "learn on"),
         (("chat",), 2, "terminal"),
         (("feedback", "5", "good"), 1, "no message 5"),
-        (("feedback", "5", "fine"), 2, "good or bad"),
+        (("feedback", "5", "fine"), 2, "good, bad or none"),
         (("adapters", "rollback"), 1, "nothing to roll back"),
         (("adapters", "use", "9"), 1, "no adapter 9"),
         (("hints", "drop", "4"), 1, "no hint 4"),

@@ -63,6 +63,24 @@ def test_feedback_says_which_of_your_hints_it_switches_off(home: Paths, capsys: 
     assert "replaces hint 1, your own, which is off now (claw-local hints on 1): At most two" in capsys.readouterr().err
 
 
+def test_feedback_is_taken_back_with_its_hint(home: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    reply = str(answered(home))
+    assert run(["feedback", reply, "bad", "--hint", "Talk like a pirate."]) == 0
+    assert run(["feedback", reply, "none", "--hint", "x"]) == 2
+    assert "goes without --hint" in capsys.readouterr().err
+    assert run(["feedback", reply, "none"]) == 0
+    told = capsys.readouterr().out
+    assert f"what you said about message {reply} counts no more. The hint is gone too: Talk like a pirate." in told
+    assert hints(capsys, "--all") == {}
+    assert run(["feedback", reply, "none"]) == 0
+    assert "nothing to take back" in capsys.readouterr().out
+    assert run(["feedback", reply, "good"]) == run(["feedback", reply, "none", "--json"]) == 0
+    out = capsys.readouterr().out
+    taken = json.loads(out[out.index("{") :])
+    assert [(one["source"], one["score"]) for one in taken["signals"]] == [("thumb", 1)]
+    assert run(["feedback", "99", "none"]) == 1
+
+
 def test_a_hint_that_says_no_more_than_another_comes_back_all_the_same(
     home: Paths, capsys: pytest.CaptureFixture[str]
 ) -> None:

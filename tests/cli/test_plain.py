@@ -48,6 +48,7 @@ def test_a_conversation_with_an_answer_marks_a_hint_and_a_correction(home: Paths
         "/hint Answer in plain sentences.",
         "/correct Rain is water.",
         "/why",
+        "/unmark",
         "/hints",
         "//slashes",
         "/chats",
@@ -62,6 +63,7 @@ def test_a_conversation_with_an_answer_marks_a_hint_and_a_correction(home: Paths
     assert said.count("Answer: ") == 2
     assert "Note: Noted: the last answer was good.\n" in said
     assert "Note: There is no command /nonsense." in said
+    assert "counts no more.\nNote: Your text stays in the chat, and teaches nothing.\n" in said
     assert "\n1: Answer in plain sentences.\n" in said.replace("You: 1:", "\n1:")
     # No boxes, no colours, no animation: letters, digits and signs that any reader can say.
     assert "\x1b" not in said and "\r" not in said

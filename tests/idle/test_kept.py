@@ -38,7 +38,7 @@ def left(store: Store, home: Paths, reply: int, hint: int | None = None) -> int:
     run_id = store.runs.begin()
     kept.write_beginning(home, run_id, kept.beginning(store, Settings(), MODEL))
     lasting = [{"id": hint, "text": store.hints.get(hint).text}] if hint else []
-    own = [{"reply": reply, "hint": signal.hint} for signal in store.signals.of([reply])[reply]]
+    own = [{"reply": reply, "score": signal.score, "hint": signal.hint} for signal in store.signals.of([reply])[reply]]
     (kept.folder_of(home, run_id) / kept.PLAN).write_text(json.dumps({"lasting": lasting, "lessons": own}))
     store.runs.set_inputs(run_id, "x", (reply,))
     store.runs.set_checkpoint(run_id, "practising", 2, 8)
@@ -51,6 +51,8 @@ def test_what_was_left_goes_on_while_nothing_that_counts_has_changed(store: Stor
     store.signals.add(reply, "thumb", -1, hint="Name the clouds.")
     run_id = left(store, home, reply)
     store.signals.add(reply, "thumb", 1)  # Said meanwhile: it waits.
+    other = a_reply(store)
+    store.signals.withdraw([store.signals.add(other, "thumb", 1)])  # Of none that it learns from.
     changed = Settings()
     changed.learning.min_lessons, changed.learning.threads, changed.learning.memory_gib = 9, 3, 2.0
     changed.app.theme = "claw-light"
@@ -61,7 +63,8 @@ def test_what_was_left_goes_on_while_nothing_that_counts_has_changed(store: Stor
 
 
 @pytest.mark.parametrize(
-    "change", ["model", "adapter", "setting", "deleted", "silenced", "hint", "reworded", "lesson", "files", "failures"]
+    "change",
+    ["model", "adapter", "setting", "deleted", "silenced", "hint", "reworded", "lesson", "taken", "files", "failures"],
 )
 def test_what_no_longer_fits_is_dropped_with_the_reason_and_its_files_go(
     store: Store, home: Paths, change: str
@@ -99,6 +102,9 @@ def test_what_no_longer_fits_is_dropped_with_the_reason_and_its_files_go(
     elif change == "lesson":
         store.hints.remove(own.id)
         reason = "a hint it learns from was removed or changed"
+    elif change == "taken":
+        store.signals.withdraw(store.signals.of([reply])[reply])
+        reason = "you took back what you said of a reply"
     elif change == "files":
         (kept.folder_of(home, run_id) / kept.BEGAN).write_text("{")
         reason = "its files are gone"

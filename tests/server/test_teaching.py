@@ -177,6 +177,8 @@ def test_feedback_is_for_ones_own_messages(learner: Assistant) -> None:
         with client_of(served, other) as stranger:
             with pytest.raises(openai.NotFoundError) as caught:
                 said(stranger, answer.id, score="good")
+            with pytest.raises(openai.NotFoundError):
+                said(stranger, answer.id, score="none")
             with pytest.raises(openai.NotFoundError) as unknown:
                 stranger.post("/feedback", body={"id": "chatcmpl-999-x", "score": "good"}, cast_to=object)
             same: list[Any] = list(history)
@@ -186,3 +188,16 @@ def test_feedback_is_for_ones_own_messages(learner: Assistant) -> None:
     assert {signal.source for signal in learner.signals([number])[number]} == {"thumb", "edit"}
     assert [hint.text for hint in learner.hints.list()] == ["Answer in one word."]
     assert len(learner.chats()) == 2, "the stranger repeats the same words, and it is a chat of their own"
+
+
+def test_feedback_is_taken_back(learner: Assistant) -> None:
+    _, mine = make(learner.store, "mine", learn=True)
+    with serving(learner, Door(key_needed=True)) as served, client_of(served, mine) as client:
+        answer = ask(client, [], "Name a fruit.")
+        assert said(client, answer.id, score="bad", hint="Answer in one word.")["score"] == -1
+        with pytest.raises(openai.BadRequestError, match="without hint and edit"):
+            said(client, answer.id, score="none", hint="Answer in one word.")
+        assert said(client, answer.id, score="none")["score"] is None
+    number = int(answer.id.split("-")[1])
+    assert learner.signals([number])[number] == []
+    assert learner.hints.list() == []

@@ -12,7 +12,7 @@ from claw_local.language import N_, _
 from ..text import one_line
 from ..widgets.bubbles import Bubble
 from ..words import BUSY, EXAMPLE
-from .ask import AskLine
+from .ask import AskLine, Confirm
 
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..widgets.transcript import Transcript
 
 _BEGINNING = 60
+_THUMBS = {"good": "▲", "bad": "▼"}
 _EVERYWHERE = N_("The hint holds in every chat from your next message on; Ctrl+T, 2 and Space switch it off.")
 _ALONE = N_("The hint holds in this chat only, from your next message on: nothing of it is kept.")
 _HERE = N_("The hint stays with this reply: it is about what it says, not about how replies should be.")
@@ -71,22 +72,45 @@ class ReplyActions(Screen[None]):
         await self.refresh_status()
 
     async def action_good(self) -> None:
-        """Mark the reply as good."""
-        bubble = self._reply()
-        if bubble is not None and await self._give(bubble, "good"):
-            alone = _("Marked as good, in this chat only: nothing of it is kept.")
-            said = alone if self.claw.main.incognito else _("Marked as good.")
-            more = await self._of_no_effect(bubble)
-            self.claw.say(f"{said}{more}", timeout=8 if more else 4, topic="mark")
+        """Mark the reply as good; where it is marked so, take that back."""
+        await self._mark("good", _("Marked as good."), _("Marked as good, in this chat only: nothing of it is kept."))
 
     async def action_bad(self) -> None:
-        """Mark the reply as bad."""
+        """Mark the reply as bad; where it is marked so, take that back."""
+        said = _("Marked as bad. F4 says what it should have been like.")
+        await self._mark("bad", said, _("Marked as bad, in this chat only: nothing of it is kept."))
+
+    async def _mark(self, verdict: Literal["good", "bad"], said: str, alone: str) -> None:
         bubble = self._reply()
-        if bubble is not None and await self._give(bubble, "bad"):
-            alone = _("Marked as bad, in this chat only: nothing of it is kept.")
-            said = alone if self.claw.main.incognito else _("Marked as bad. F4 says what it should have been like.")
+        if bubble is None:
+            return
+        if bubble.thumb == _THUMBS[verdict]:
+            if bubble.thumb_hint:
+                self.run_worker(self._take_back_all(bubble))
+            else:
+                await self._take_back(bubble)
+        elif await self._give(bubble, verdict):
             more = await self._of_no_effect(bubble)
+            said = alone if self.claw.main.incognito else said
             self.claw.say(f"{said}{more}", timeout=8 if more else 4, topic="mark")
+
+    async def _take_back_all(self, bubble: Bubble) -> None:
+        question = _("Take back your mark {mark}, and the hint that came with it?", mark=bubble.thumb)
+        question += f"\n“{_beginning(bubble.thumb_hint)}”"
+        if await self.app.push_screen_wait(Confirm(question, _("Take back"), _("Keep them"))):
+            await self._take_back(bubble)
+
+    async def _take_back(self, bubble: Bubble) -> None:
+        assistant = await self.claw.assistant()
+        taken = await self.claw.quick(assistant.take_back, bubble.message_id, ("thumb",))
+        if taken is None:
+            return
+        await self._mark_anew(bubble)
+        said = [_("Your mark is taken back, and the hint with it.") if taken.hints else _("Your mark is taken back.")]
+        if taken.learned_by:
+            adapters = ", ".join(map(str, taken.learned_by))
+            said.append(_("What was learned from it before stays (adapters {adapters}).", adapters=adapters))
+        self.claw.say(" ".join(said), timeout=8 if len(said) > 1 else 4, topic="mark")
 
     async def _of_no_effect(self, bubble: Bubble) -> str:
         """A sentence more, where a mark trains nothing, or nothing yet: which reply it is that does not teach."""

@@ -268,8 +268,18 @@ class Bubble(Vertical, can_focus=True):
     @property
     def thumb(self) -> str:
         """The mark that the person gave outright, as it is drawn; "" for none."""
-        given = [signal.score for signal in self._signals if signal.source == "thumb"]
-        return _MARKS[max(-1, min(1, given[-1]))][0] if given else ""
+        given = self._thumb
+        return _MARKS[max(-1, min(1, given.score))][0] if given is not None else ""
+
+    @property
+    def thumb_hint(self) -> str:
+        """The hint that came with that mark, on one line."""
+        given = self._thumb
+        return one_line(given.hint) if given is not None else ""
+
+    @property
+    def _thumb(self) -> Signal | None:
+        return next((signal for signal in reversed(self._signals) if signal.source == "thumb"), None)
 
     @property
     def hint(self) -> str:
