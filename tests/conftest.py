@@ -22,6 +22,11 @@ os.environ["LC_MESSAGES"] = "C"
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """See tests/app/slowed.py."""
+    parser.addoption("--slowed", type=int, metavar="SEED", help="the app's tests, with a store that is slow at random")
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Of `-n auto`: one for each core this process may use, and each 4 GB of memory: a training run takes 3."""
     import psutil

@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot, WaitForScreenTimeout
 
+from claw_app import background
 from claw_app.app import ClawApp
 from claw_local.assistant import Assistant
 from claw_local.engine.base import Generation, Message, ModelInfo, Prompt, Sampling
 from claw_local.settings import Settings
+from tests.app.slowed import slowed
 
 
 class ScriptedEngine:
@@ -111,6 +113,13 @@ def app(scripted: ScriptedAssistant) -> ClawApp:
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in the background that goes wrong ends the app, and so the test."""
     monkeypatch.setattr(ClawApp, "survives", False)
+
+
+@pytest.fixture(autouse=True)
+def _slowed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed = request.config.getoption("--slowed")
+    if seed is not None:
+        monkeypatch.setattr(background, "_bind", slowed(seed))
 
 
 @pytest.fixture(autouse=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from claw_app.app import ClawApp
+from claw_app.screens import talking
 from claw_app.widgets.bubbles import Question
 from claw_local.assistant import Assistant
 from claw_local.errors import EngineError, StoreError
 from claw_local.settings import Settings
-from tests.app.driving import said
+from tests.app.driving import in_one_go, said
 
 Until = Callable[..., Any]
 
@@ -180,3 +182,91 @@ async def test_a_draft_that_cannot_be_kept_is_said_and_tried_again(
 
 def _refuse(*_: object) -> None:
     raise StoreError("The disk is full: nothing could be written.")
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """What is sent becomes a message only when this is set."""
+    now, begin = threading.Event(), talking._begin
+
+    def waiting(*args: Any) -> Any:
+        assert now.wait(20)
+        return begin(*args)
+
+    monkeypatch.setattr(talking, "_begin", waiting)
+    return now
+
+
+async def test_what_is_typed_right_behind_enter_stays_in_the_field(app: ClawApp, scripted: Any, until: Until) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        in_one_go(app, "hello", "enter")
+        in_one_go(app, "and more")
+        await until(pilot, lambda: app.main.composer.text == "and more" and not app.main.sending)
+        assert scripted.messages(app.main.chat_id)[0].content == "hello"
+
+
+async def test_what_is_typed_while_a_message_is_on_its_way_stays_with_its_chat(
+    app: ClawApp, scripted: Any, until: Until, late: threading.Event
+) -> None:
+    chat = scripted.ask("eggs").chat_id
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await app.main.go_to(chat)
+        await say_nothing_yet(pilot, app, "boiled", "and fried")
+        await app.main.go_to(None)
+        assert app.main.composer.text == ""
+        assert "boiled" in scripted.chat(chat).draft, "until it is a message, it is kept beside what is typed"
+        await app.main.go_to(chat)
+        assert app.main.composer.text == "and fried", "it is on its way, and not typed"
+        await app.main.go_to(None)
+        late.set()
+        await until(pilot, lambda: not app.main.sending)
+        await until(pilot, lambda: scripted.chat(chat).draft == "and fried")
+        assert [one.content for one in scripted.messages(chat)][2] == "boiled"
+
+
+async def test_what_is_typed_behind_the_first_message_goes_with_it_into_its_chat(
+    app: ClawApp, scripted: Any, until: Until, late: threading.Event
+) -> None:
+    other = scripted.ask("eggs").chat_id
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await say_nothing_yet(pilot, app, "rain", "and snow")
+        await app.main.go_to(other)
+        late.set()
+        await until(pilot, lambda: not app.main.sending)
+        new = next(chat.id for chat in scripted.chats() if chat.id != other)
+        await until(pilot, lambda: scripted.chat(new).draft == "and snow")
+        assert scripted.history.draft(None) == ""
+        assert app.main.composer.text == ""
+
+
+async def test_what_could_not_be_sent_is_kept_where_it_was_typed(
+    app: ClawApp, scripted: Any, until: Until, late: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = scripted.ask("eggs").chat_id
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await app.main.go_to(chat)
+        await say_nothing_yet(pilot, app, "boiled", "and fried")
+        await app.main.go_to(None)
+
+        def fails(*args: Any, **options: Any) -> Any:
+            raise EngineError("The model does not answer.")
+
+        monkeypatch.setattr(scripted, "stream", fails)
+        late.set()
+        await until(pilot, lambda: not app.main.sending)
+        assert app.main.composer.text == "", "another chat's field is not where it was typed"
+        await app.main.go_to(chat)
+        assert app.main.composer.text == "boiled\nand fried"
+
+
+async def say_nothing_yet(pilot: Any, app: ClawApp, sent: str, typed: str) -> None:
+    """Send one text, and type another while the first is on its way."""
+    app.main.composer.text = sent
+    await pilot.press("enter")
+    assert app.main.sending and app.main.composer.text == ""
+    app.main.composer.text = typed
+    await pilot.pause()

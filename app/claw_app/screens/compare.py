@@ -70,7 +70,7 @@ class CompareActions(Screen[None]):
         chat_id = await self.app.push_screen_wait(CompareScreen(assistant, adapters, one_line(question), self.chat_id))
         if chat_id is not None:
             if typed and typed == self.composer.whole_text.strip():
-                self.composer.accept(remember=not self.incognito)
+                self.composer.accept(self.composer.text, remember=not self.incognito)
             await self.open_chat(chat_id)
         await self.refresh_status()
 

@@ -14,11 +14,12 @@ from textual.widgets import TextArea
 
 from claw_local.errors import ClawError
 
+from ..text import clean
+
 if TYPE_CHECKING:
     from claw_local.assistant import Assistant
 
     from ..app import ClawApp
-    from ..talk import LiveReply
     from ..widgets.composer import Composer
 
 PAUSE_S = 0.4
@@ -31,8 +32,6 @@ class Drafts(Screen[None]):
 
     if TYPE_CHECKING:
         composer: Composer
-        live: LiveReply | None
-        sending: bool
         forgotten: int | None
 
         @property
@@ -48,6 +47,10 @@ class Drafts(Screen[None]):
     """Whether the store has not yet said what was typed in this chat before: until then nothing is written over it."""
     _draft_timer: Timer | None = None
     _draft_since = 0.0
+    _going: tuple[int | None, str] | None = None
+    """What is being sent, and from which chat's field: until it is a message, it is kept before what is typed there."""
+    _just_sent = ""
+    """The same, once it is a message, for a draft that is still being read."""
 
     @property
     def typed(self) -> bool:
@@ -81,33 +84,37 @@ class Drafts(Screen[None]):
             self.claw.fail(error)
 
     def keep_draft(self, *, anew: bool = False) -> Any:
-        """Keep what stands in the field. What is being sent is kept until it is stored as a message. `anew`: also what
-        was kept before, which may have been forgotten since.
+        """Keep what stands in the field, behind what is being sent from it. `anew`: also what was kept before, which
+        may have been forgotten since.
 
         Returns something to await, for who must know that it is kept; None if there is nothing to do.
         """
         if self._draft_timer is not None:
             self._draft_timer.stop()
             self._draft_timer = None
-        on_its_way = self.sending and (self.live is None or not self.live.started.done())
-        text = self.composer.draft
+        going = self._going_from(self._draft_chat)
+        text = _joined(going, self.composer.draft)
         home = self.claw.opened
-        if home is None or self.incognito or on_its_way or self._draft_due or (text == self._draft_kept and not anew):
+        if home is None or self.incognito or self._draft_due or (text == self._draft_kept and not anew):
             return None
         self._draft_kept = text
         keeping = self.claw.background.quick(
             _keep, home, self._draft_chat, text, before=self._draft_stored, forgotten=self.forgotten
         )
-        keeping.add_done_callback(partial(self._was_kept, self._draft_chat, text))
+        keeping.add_done_callback(partial(self._was_kept, self._draft_chat, text, going))
         return keeping
 
-    def _was_kept(self, chat_id: int | None, text: str, keeping: asyncio.Future[str]) -> None:
+    def _going_from(self, chat_id: int | None) -> str:
+        return self._going[1] if self._going is not None and self._going[0] == chat_id else ""
+
+    def _was_kept(self, chat_id: int | None, text: str, going: str, keeping: asyncio.Future[str]) -> None:
         if keeping.cancelled() or keeping.exception() or self._draft_chat != chat_id:
             return
         self._draft_stored = kept = keeping.result()
         if kept != text:  # Part of it was forgotten meanwhile, which goes from the field, too.
             self._draft_kept = kept
-            self.composer.restore(kept + self.composer.draft.removeprefix(text))
+            typed = self.composer.draft.removeprefix(_without(text, going))
+            self.composer.restore(_without(kept, going) + typed)
 
     def change_draft(self, chat_id: int | None) -> None:
         """The person goes to another chat: what is typed stays with the one they leave."""
@@ -123,17 +130,34 @@ class Drafts(Screen[None]):
 
     def show_draft(self, chat_id: int | None, draft: str) -> None:
         """Put a chat's draft into the field; what has been typed since is not lost."""
-        self._draft_chat, self._draft_kept, self._draft_opened, self._draft_due = chat_id, draft, draft, False
-        self._draft_stored = draft
+        shown = _without(draft, self._just_sent or self._going_from(chat_id))
+        self._draft_chat, self._draft_kept, self._draft_opened, self._draft_due = chat_id, draft, shown, False
+        self._draft_stored, self._just_sent = draft, ""
         typed = self.composer.draft
-        if draft and draft != typed:
-            self.composer.restore(_joined(draft, typed))
-        elif typed:
+        if shown and shown != typed:
+            self.composer.restore(_joined(shown, typed))
+        elif typed or shown != draft:
             self._wait_for_pause()
+
+    def draft_is_going(self, field: str) -> None:
+        """What stood in the field is being sent."""
+        self._going = (self._draft_chat, clean(self.composer.chips.message(field)))
+
+    @property
+    def keeps_what_is_going(self) -> bool:
+        """Whether what is being sent is kept as the draft of a chat that the person has left since."""
+        return self._going is not None and self._going[0] != self._draft_chat
+
+    def draft_did_not_go(self) -> None:
+        """Sending has ended; what has not become a message is in the field again, or in its chat's draft."""
+        if self._going is not None:
+            self._going = None
+            self.keep_draft()
 
     def draft_was_sent(self, origin: int | None, chat_id: int, *, here: bool) -> None:
         """What was typed in `origin` is now a message of `chat_id`; `here`: that chat is still the open one."""
-        home = self.claw.opened
+        home, sent = self.claw.opened, self._going[1] if self._going is not None else ""
+        self._going = None
         if self.incognito or home is None:
             return
         if here:
@@ -143,8 +167,13 @@ class Drafts(Screen[None]):
                 return
             self._draft_kept = self._draft_stored = ""
             self.keep_draft()
-        if self._draft_chat != origin:
             self.claw.background.quick(home.history.set_draft, origin, "")
+        elif self._draft_chat != origin:
+            self.claw.background.quick(_take_from_draft, home, origin, sent, chat_id)
+        elif self._draft_due:
+            self._just_sent = sent
+        else:
+            self.keep_draft(anew=True)
 
     def draft_came_back(self, *, due: bool = False) -> None:
         """The chat that began with it is gone again: what is in the field is the new chat's. `due`: what was typed for
@@ -171,6 +200,28 @@ def _keep(home: Assistant, chat_id: int | None, text: str, *, before: str, forgo
             text = left + text[len(before) :]
     home.history.set_draft(chat_id, text)
     return text
+
+
+def _without(draft: str, sent: str) -> str:
+    """A draft without what was sent, which it begins with."""
+    return (
+        draft.removeprefix(sent).removeprefix("\n")
+        if sent and (draft == sent or draft.startswith(f"{sent}\n"))
+        else draft
+    )
+
+
+def _take_from_draft(home: Assistant, chat_id: int | None, sent: str, new_chat: int) -> None:
+    """This was sent from a chat that is shown no more; what was typed behind it stays there. What was typed in a chat
+    before there was one belongs to the one there is now (`new_chat`). Runs where the store is asked."""
+    left = _without(home.history.draft(chat_id), sent)
+    if chat_id is None and left:
+        home.history.set_draft(new_chat, left)
+        home.history.leave_draft(new_chat)
+        left = ""
+    home.history.set_draft(chat_id, left)
+    if chat_id is not None:
+        home.history.leave_draft(chat_id)
 
 
 def _add_to_draft(home: Assistant, chat_id: int | None, typed: str) -> None:

@@ -54,7 +54,11 @@ class Talking(Screen[None]):
         def draft_came_back(self, *, due: bool = False) -> None: ...
         async def carry_on(self, assistant: Assistant, live: LiveReply) -> None: ...
         def stop_tool(self) -> bool: ...
+        def draft_is_going(self, field: str) -> None: ...
+        def draft_did_not_go(self) -> None: ...
         def draft_was_sent(self, origin: int | None, chat_id: int, *, here: bool) -> None: ...
+        @property
+        def keeps_what_is_going(self) -> bool: ...
 
     live: LiveReply | None = None
     """The reply that is being written; None while there is none."""
@@ -70,7 +74,8 @@ class Talking(Screen[None]):
             return
         self.sending = True
         self.stop_naming()
-        self.composer.accept(remember=not self.incognito)
+        self.draft_is_going(event.field)
+        self.composer.accept(event.field, remember=not self.incognito)
         self.run_worker(self._talk(event.text), exit_on_error=self.claw.debug_errors)
 
     async def _talk(self, text: str) -> None:
@@ -116,6 +121,7 @@ class Talking(Screen[None]):
             self.claw.loaded = assistant.loaded
         finally:
             self.live, self._live_bubble, self.sending = None, None, False
+            self.draft_did_not_go()
             self.claw.unsay(BUSY)
         await self.refresh_chats()
         await self.refresh_status()
@@ -192,12 +198,12 @@ class Talking(Screen[None]):
             if bubble is not None:
                 await bubble.remove()
                 await question.remove()
-            self.composer.give_back(live.question)
+            self._give_back(live.question)
             return
         if isinstance(error, NotFoundError):
             chat_id = reply.chat_id if reply is not None else origin
             if chat_id is not None and await see_gone(cast("ChatScreen", self), chat_id):
-                self.composer.give_back(live.question)
+                self._give_back(live.question)
                 return
         # A chat that began with a failure is not worth keeping: the text goes back to where it was typed.
         empty = origin is None and not live.text
@@ -219,7 +225,11 @@ class Talking(Screen[None]):
                     await question.remove()
             await self.transcript.note(self.claw.sentence(error), error=True)
         self.claw.fail(error)
-        self.composer.give_back(live.question)
+        self._give_back(live.question)
+
+    def _give_back(self, text: str) -> None:
+        if not self.keeps_what_is_going:
+            self.composer.give_back(text)
 
     def action_stop(self) -> None:
         """Stop the reply that is being written; if there is none, go back to typing."""

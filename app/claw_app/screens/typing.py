@@ -121,7 +121,7 @@ class TypingActions(Screen[None]):
             )
             return
         if not event.words:
-            self.composer.text = ""
+            self.composer.take(event.field)
             # Later: the action may want this handler to be done.
             self.call_later(self.run_action, command.action)
             return
@@ -132,7 +132,7 @@ class TypingActions(Screen[None]):
                 _("/{slash} stands alone. To send this as a message, begin it with two slashes.", slash=command.slash)
             )
             return
-        self.composer.text = ""
+        self.composer.take(event.field)
         self.run_worker(self.carry_out(*((with_value, event.value) if with_value else (with_words, event.words))))
 
     def _theme_changed(self, theme: Theme) -> None:

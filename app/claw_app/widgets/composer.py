@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -38,9 +39,15 @@ class Composer(CompletingArea):
 
     @dataclass
     class Sent(Message):
-        """The person pressed Enter. The field keeps its text until `accept`."""
+        """The person pressed Enter. The field keeps its text until `accept`.
+
+        Attributes:
+            text: the message.
+            field: what stood in the field, labels and all.
+        """
 
         text: str
+        field: str
 
     @dataclass
     class Commanded(Message):
@@ -48,11 +55,13 @@ class Composer(CompletingArea):
 
         Attributes:
             value: what the offer stands for that the person walked to; else empty.
+            field: what stood in the field.
         """
 
         name: str
         words: str
         value: str = ""
+        field: str = ""
 
     @dataclass
     class Scrolled(Message):
@@ -96,12 +105,18 @@ class Composer(CompletingArea):
         """Empty the field; undo brings back what stood there."""
         self._replace_via_keyboard("", self.document.start, self.document.end)
 
-    def accept(self, *, remember: bool = True) -> None:
-        """The text was taken: empty the field, and remember the text for the Up key."""
+    def accept(self, field: str, *, remember: bool = True) -> None:
+        """The text was taken: it leaves the field, and is remembered for the Up key."""
         if remember:
-            self.add_sent(self.whole_text.strip())
+            self.add_sent(self.chips.message(field).strip())
         self._place = len(self._sent)
-        self.text = ""
+        self.take(field)
+
+    def take(self, field: str) -> None:
+        """Take out what stood in the field when Enter came; what was typed behind that stays."""
+        before = os.path.commonprefix([field, self.text])  # noqa: RUF071  (these are no paths)
+        self.text = self.text[len(before) :].removesuffix(field[len(before) :])
+        self.move_cursor(self.document.end)
 
     def add_sent(self, text: str) -> None:
         """This was sent just now: the Up key brings it."""
@@ -207,11 +222,11 @@ class Composer(CompletingArea):
                 name = chosen.command.slash
             elif chosen is not None and chosen.word and self._walked:
                 words, value = chosen.word, chosen.value
-            self.post_message(self.Commanded(name, words.strip(), value))
+            self.post_message(self.Commanded(name, words.strip(), value, self.text))
         elif tokens := [] if text.startswith("/") else tokens_in(self.text):
             self.run_worker(self._send_unless_files(tokens), group="sending", exclusive=True)
         else:
-            self.post_message(self.Sent(self._unslashed()))
+            self.post_message(self.Sent(self._unslashed(), self.text))
 
     def _unslashed(self) -> str:
         text = self.whole_text
@@ -230,7 +245,7 @@ class Composer(CompletingArea):
             self._warned_of = text
             self.post_message(self.Missing(missing))
         elif not found:
-            self.post_message(self.Sent(self._unslashed()))
+            self.post_message(self.Sent(self._unslashed(), self.text))
         for token, path in found:
             self.post_message(self.Wanted(path, token))
 
