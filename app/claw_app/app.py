@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import App, ScreenStackError, SystemCommand
 from textual.geometry import Size
 from textual.markup import escape
 from textual.screen import Screen
@@ -95,10 +95,13 @@ class ClawApp(Notices):
 
     @property
     def main(self) -> ChatScreen:
-        """The chat's screen, also while a dialog covers it."""
+        """The chat's screen, also while a dialog covers it. Raises ScreenStackError: the app is being closed."""
         from .screens.chat import ChatScreen
 
-        return next(screen for screen in self.screen_stack if isinstance(screen, ChatScreen))
+        for screen in self.screen_stack:
+            if isinstance(screen, ChatScreen):
+                return screen
+        raise ScreenStackError("The chat's screen is closed.")
 
     def get_default_screen(self) -> Screen[Any]:
         """The chat is the first screen, or its frame."""

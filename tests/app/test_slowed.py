@@ -25,7 +25,10 @@ MOVES = (
     ("to another chat", 4),
     ("elsewhere", 2),
     ("ctrl+g", 1),
-    ("delete and undo", 1),
+    ("ctrl+r", 1),
+    ("escape", 1),
+    ("rename", 1),
+    ("search", 1),
     ("pause", 6),
 )
 
@@ -39,7 +42,7 @@ def kept(scripted: Any) -> Counter[str]:
     """Each word, and how often the store has it: as a message, or as what was typed and not sent."""
     found: Counter[str] = Counter()
     store = scripted.store
-    for chat in [*store.chats.list(), *store.chats.list(archived=True)]:
+    for chat in store.chats.list():
         for message in store.trees.messages(chat.id):
             if message.role == "user":
                 found.update(words(message.content))
@@ -62,8 +65,13 @@ async def one_move(app: ClawApp, scripted: Any, chance: random.Random, number: i
         chat = chance.choice([None, *[one.id for one in chats]])
         typed.append(f"word{number}")
         await asyncio.to_thread(scripted.ask, f"word{number}", chat=chat)
-    elif move == "delete and undo":
-        in_one_go(app, "", "f8", "ctrl+z")
+    elif move == "rename":
+        in_one_go(app, "/rename Rain", "enter") if chance.random() < 0.5 and not app.main.composer.text else None
+        in_one_go(app, "", "f2")
+        in_one_go(app, "Snow", "enter")
+    elif move == "search":
+        in_one_go(app, "", "f7")
+        in_one_go(app, "snow", "escape")
     elif move == "pause":
         await asyncio.sleep(chance.uniform(0, 0.6))
     else:
