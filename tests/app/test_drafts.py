@@ -270,3 +270,42 @@ async def say_nothing_yet(pilot: Any, app: ClawApp, sent: str, typed: str) -> No
     assert app.main.sending and app.main.composer.text == ""
     app.main.composer.text = typed
     await pilot.pause()
+
+
+async def test_what_cannot_be_sent_because_its_chat_is_gone_stands_in_the_field_again(
+    app: ClawApp, scripted: Any, until: Until, late: threading.Event
+) -> None:
+    chat = scripted.ask("eggs").chat_id
+    async with app.run_test() as pilot:
+        await ready(pilot, app, until)
+        await app.main.go_to(chat)
+        app.main.composer.text = "boiled"
+        await pilot.press("enter")
+        scripted.delete_chat(chat)
+        late.set()
+        await until(pilot, lambda: not app.main.sending)
+        await until(pilot, lambda: app.main.composer.text == "boiled" and app.main.chat_id is None)
+
+
+async def test_what_cannot_be_sent_while_the_app_opens_stands_in_the_field_again(
+    scripted: Any, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = ClawApp(lambda: scripted, chat_id=scripted.ask("eggs").chat_id)
+    started, opened = threading.Event(), scripted.history.draft
+
+    def slow(chat_id: int | None) -> str:
+        assert started.wait(20)
+        return opened(chat_id)
+
+    def fails(*args: Any, **options: Any) -> Any:
+        raise EngineError("The model does not answer.")
+
+    monkeypatch.setattr(scripted.history, "draft", slow)
+    monkeypatch.setattr(scripted, "stream", fails)
+    async with app.run_test() as pilot:
+        app.main.composer.text = "boiled"
+        await pilot.press("enter")
+        assert app.main.sending
+        started.set()
+        await until(pilot, lambda: not app.main.sending)
+        assert app.main.composer.text == "boiled"

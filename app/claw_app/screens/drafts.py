@@ -49,7 +49,7 @@ class Drafts(Screen[None]):
     _draft_since = 0.0
     _going: tuple[int | None, str] | None = None
     """What is being sent, and from which chat's field: until it is a message, it is kept before what is typed there."""
-    _just_sent = ""
+    _just_sent: tuple[int | None, str] | None = None
     """The same, once it is a message, for a draft that is still being read."""
 
     @property
@@ -92,7 +92,7 @@ class Drafts(Screen[None]):
         if self._draft_timer is not None:
             self._draft_timer.stop()
             self._draft_timer = None
-        going = self._going_from(self._draft_chat)
+        going = _of(self._going, self._draft_chat)
         text = _joined(going, self.composer.draft)
         home = self.claw.opened
         if home is None or self.incognito or self._draft_due or (text == self._draft_kept and not anew):
@@ -103,9 +103,6 @@ class Drafts(Screen[None]):
         )
         keeping.add_done_callback(partial(self._was_kept, self._draft_chat, text, going))
         return keeping
-
-    def _going_from(self, chat_id: int | None) -> str:
-        return self._going[1] if self._going is not None and self._going[0] == chat_id else ""
 
     def _was_kept(self, chat_id: int | None, text: str, going: str, keeping: asyncio.Future[str]) -> None:
         if keeping.cancelled() or keeping.exception() or self._draft_chat != chat_id:
@@ -130,9 +127,10 @@ class Drafts(Screen[None]):
 
     def show_draft(self, chat_id: int | None, draft: str) -> None:
         """Put a chat's draft into the field; what has been typed since is not lost."""
-        shown = _without(draft, self._just_sent or self._going_from(chat_id))
+        self._goes_from(chat_id)
+        shown = _without(draft, _of(self._just_sent, chat_id) or _of(self._going, chat_id))
         self._draft_chat, self._draft_kept, self._draft_opened, self._draft_due = chat_id, draft, shown, False
-        self._draft_stored, self._just_sent = draft, ""
+        self._draft_stored, self._just_sent = draft, None
         typed = self.composer.draft
         if shown and shown != typed:
             self.composer.restore(_joined(shown, typed))
@@ -142,6 +140,11 @@ class Drafts(Screen[None]):
     def draft_is_going(self, field: str) -> None:
         """What stood in the field is being sent."""
         self._going = (self._draft_chat, clean(self.composer.chips.message(field)))
+
+    def _goes_from(self, chat_id: int | None) -> None:
+        """The field stands for another chat than was known when it was sent."""
+        if (going := _of(self._going, self._draft_chat)) and self._draft_due:
+            self._going = (chat_id, going)
 
     @property
     def keeps_what_is_going(self) -> bool:
@@ -171,13 +174,15 @@ class Drafts(Screen[None]):
         elif self._draft_chat != origin:
             self.claw.background.quick(_take_from_draft, home, origin, sent, chat_id)
         elif self._draft_due:
-            self._just_sent = sent
+            self._just_sent = (origin, sent)
         else:
             self.keep_draft(anew=True)
 
     def draft_came_back(self, *, due: bool = False) -> None:
         """The chat that began with it is gone again: what is in the field is the new chat's. `due`: what was typed for
         that before will be shown with it."""
+        if self._going is not None:
+            self._going = (None, self._going[1])
         self._draft_chat, self._draft_kept, self._draft_stored, self._draft_due = None, "", "", due
 
     def draft_was_forgotten(self) -> None:
@@ -185,6 +190,11 @@ class Drafts(Screen[None]):
         typed = self.composer.draft
         if self._draft_stored and typed.startswith(self._draft_stored):
             self.composer.restore(typed.removeprefix(self._draft_stored))
+
+
+def _of(sent: tuple[int | None, str] | None, chat_id: int | None) -> str:
+    """What was sent, if it was from this chat's field."""
+    return sent[1] if sent is not None and sent[0] == chat_id else ""
 
 
 def _joined(draft: str, typed: str) -> str:
