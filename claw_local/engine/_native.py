@@ -7,6 +7,7 @@ context, and that nothing is used after `close`.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import signal
 import threading
@@ -372,8 +373,9 @@ class NativeContext:
         """A copy of a sequence's KV cache; None if there is not enough memory, or this kind of model has none."""
         size = int(self._lib.llama_state_seq_get_size(self.pointer, sequence))
         try:
-            state = np.empty(size, np.uint8)
-        except MemoryError:
+            # Pages of its own, which the system has back at once: in the heap, thousands that come and go leave holes.
+            state = np.frombuffer(mmap.mmap(-1, max(1, size)), np.uint8, size)
+        except (MemoryError, OSError):
             return None
         written = self._lib.llama_state_seq_get_data(self.pointer, self._bytes(state), size, sequence)
         return state if 0 < written == size else None

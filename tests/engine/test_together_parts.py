@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,6 +113,25 @@ def fill(seats: Seats, context: NativeContext, ids: list[int], adapters: Adapter
     context.decode(new, len(seat.tokens), seat.number)
     seats.add(seat, new)
     return seat, len(new)
+
+
+def test_what_is_kept_no_more_is_given_back_to_the_system(context: NativeContext) -> None:
+    for start in range(0, ROOM, 64):
+        context.decode([1] * 64, start, 0)
+    process, small = psutil.Process(), []
+    for _ in range(3):  # The heap learns which sizes come and go.
+        context.save(0)
+    before = process.memory_info().rss
+    states = []
+    for _ in range(20):
+        states.append(context.save(0))
+        small.append(bytearray(20_000))
+    held = process.memory_info().rss - before
+    size = sum(state.nbytes for state in states if state is not None)
+    assert size > 10_000_000 and held > 0.9 * size
+    states.clear()
+    assert process.memory_info().rss - before < 0.2 * size
+    assert len(small) == 20, "what is still in use lies between"
 
 
 def test_seats_share_what_they_have_in_common_and_count_each_cell_once(context: NativeContext) -> None:
