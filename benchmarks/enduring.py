@@ -32,6 +32,7 @@ import httpx2
 import psutil
 
 from claw_local.paths import locate
+from claw_local.server.service import QUIET_S
 from claw_local.store import Store
 from stress.tiny import write_tiny
 
@@ -109,12 +110,14 @@ class Look:
 
 
 def look(process: psutil.Process, store: Store, url: str) -> Look:
-    """Look at it once the connections of those who have gone are closed, or have had their time for it."""
+    """Look at it once the connections of those who have gone are closed, or have had their time for it, and the server
+    has had time to give memory back."""
     port, until = int(url.rpartition(":")[2]), time.monotonic() + SETTLE_S
     while time.monotonic() < until and any(
         one.laddr and one.laddr.port == port and one.raddr for one in process.net_connections("tcp")
     ):
         time.sleep(0.1)
+    time.sleep(2 * QUIET_S)
     family = [process, *process.children(recursive=True)]
     memory = sum(one.memory_info().rss for one in family)
     files = sum(one.num_fds() for one in family) if hasattr(process, "num_fds") else 0

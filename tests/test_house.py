@@ -18,6 +18,7 @@ LAYERS = {
     "files": 0,
     "glimpse": 0,
     "invalid": 0,
+    "heap": 0,
     "hours": 0,
     "language": 0,
     "leftovers": 0,

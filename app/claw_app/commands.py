@@ -233,6 +233,16 @@ def slash_commands(typed: str) -> list[Command]:
     return sorted((command for command in COMMANDS if rank(command) < 4), key=rank)
 
 
+def meant(name: str) -> Command | None:
+    """The command of this name, or the first whose name begins so."""
+    name = ALIASES.get(name.lower(), name)
+    exact = next((command for command in COMMANDS if command.slash == name.lower()), None)
+    first = next(iter(slash_commands(name)), None)
+    if exact is None and first is not None and name and first.slash.startswith(name.lower()):
+        return first
+    return exact
+
+
 COMMANDS: tuple[Command, ...] = tuple(command for group in GROUPS.values() for command in group)
 
 _NAMES = {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .app import ClawApp
+    from .widgets.composer import Composer
 
 LONGEST_S, ENTER_S = 5.0, 0.5
 """Longest wait for what a key opens; and for what Enter does on a page, where it may as well begin something long."""
@@ -37,6 +38,8 @@ class Before:
     path: tuple[MessagePump, ...]
     workers: frozenset[Worker[Any]]
     longest_s: float
+    field: Composer | None = None
+    """The field, where the key is Enter in it: it may be a slash command."""
 
 
 class Gate:
@@ -65,6 +68,7 @@ class Gate:
         from .commands import MOVING_KEYS
         from .widgets.bubbles import Bubble, Question
         from .widgets.chat_list import ChatList, Filter
+        from .widgets.composer import Composer
         from .widgets.tool_use import ToolUse
 
         app, focused = self._app, self._app.focused
@@ -77,11 +81,12 @@ class Gate:
             steps = key.key in _STEPS and isinstance(focused, (Bubble, Question, ToolUse))
             moves = steps or key.key in MOVING_KEYS
             moves = moves or (key.key == "enter" and isinstance(focused, (ChatList, Filter)))
-        if not moves:
+        field = focused if key.key == "enter" and isinstance(focused, Composer) and app.screen is app.main else None
+        if not moves and field is None:
             return None
         path = focused.ancestors_with_self if focused is not None else [app.screen, app]
         short = key.key == "enter" and app.screen is not app.main
-        return Before(app.screen, tuple(path), frozenset(app.workers), ENTER_S if short else LONGEST_S)
+        return Before(app.screen, tuple(path), frozenset(app.workers), ENTER_S if short else LONGEST_S, field)
 
     def close(self, before: Before) -> None:
         """What comes from now on waits until the key has done its work."""
@@ -92,6 +97,11 @@ class Gate:
         try:
             for hop in before.path:  # The key goes this way.
                 await _worked_off(hop)
+            if before.field is not None:
+                if not before.field.moved:
+                    return
+                for hop in (*before.path, before.screen):  # What was entered goes it too, and begins behind that.
+                    await _worked_off(hop)
             begun = [one for one in self._app.workers if one not in before.workers and one.group == "default"]
             until = time.monotonic() + before.longest_s
             while not self._is_there(before, begun) and time.monotonic() < until:

@@ -307,6 +307,14 @@ class Talk:
         _say(_("{model}, {adapter}, {seconds:.1f} seconds.", model=why.model, adapter=adapter, seconds=seconds))
         for hint in why.hints:
             _print(_("Told to it: {hint}", hint=harmless(hint.text)))
+        if why.hints_removed:
+            _print(
+                ngettext(
+                    "Told to it, and removed since: {number} hint.",
+                    "Told to it, and removed since: {number} hints.",
+                    why.hints_removed,
+                )
+            )
 
     def _hints(self, __: str) -> None:
         hints = self._assistant.hints.list()

@@ -10,8 +10,10 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from .. import heap
 from ..errors import ClawError, ModelError, NotFoundError, UsageError
 from ..talking import asked as core
 from .asking import Answering, Asked, Caller, Embedded, Ended, Offered, Piece
@@ -27,6 +29,8 @@ TIME_S = 900.0
 """Longest that one answer may take from its first moment in a place, in seconds."""
 WAIT_S = 300.0
 """Longest that a request may wait for a place."""
+QUIET_S = 1.0
+"""After so long without an answer being written, memory that is free goes back to the system."""
 LITTLE = 4
 """Threads for questions that need no place, such as which models there are."""
 
@@ -52,6 +56,7 @@ class Serve:
         self._writers = ThreadPoolExecutor(places, thread_name_prefix="claw-answer")
         self._little = ThreadPoolExecutor(LITTLE, thread_name_prefix="claw-ask")
         self._running: set[threading.Event] = set()
+        self._quiet: asyncio.TimerHandle | None = None
 
     async def answer(self, asked: Asked) -> Answering:
         """See `Service.answer`."""
@@ -150,17 +155,27 @@ class Serve:
         """Begin to work in a place. It is free once nothing computes there any more, not when nobody waits any more."""
         self._running.add(cancel)
 
+        loop = asyncio.get_running_loop()
+
         def done(_: object) -> None:
             self._running.discard(cancel)
             place.free()
+            if not self._running:
+                self._quiet = loop.call_later(QUIET_S, self._give_back)
 
+        if self._quiet is not None:
+            self._quiet.cancel()
         try:
-            working = asyncio.get_running_loop().run_in_executor(self._writers, work)
+            working = loop.run_in_executor(self._writers, work)
         except RuntimeError as error:
             done(None)
             raise Unavailable("The server is closing.") from error
         working.add_done_callback(done)
         return working
+
+    def _give_back(self) -> None:
+        with suppress(RuntimeError):  # The server is closing.
+            self._little.submit(heap.give_back)
 
     async def _do(self, work: Callable[[], Result]) -> Result:
         try:

@@ -22,6 +22,7 @@ class Why:
         model: the model's name.
         adapter: the adapter that wrote it; None is the base model (or an adapter that is no longer there).
         hints: the hints that were in its prompt, those since removed left out.
+        hints_removed: how many those are.
         system: the system prompt it was written under.
         sampling: how it was drawn, the seed included; empty while it is being written.
         prompt_tokens, completion_tokens: lengths of prompt and reply; 0 where nobody counted.
@@ -40,6 +41,7 @@ class Why:
     completion_tokens: int
     timings: dict[str, float]
     example_of: Teaching | None = None
+    hints_removed: int = 0
 
 
 class Reasons(Opened):
@@ -79,6 +81,7 @@ class Reasons(Opened):
             completion_tokens=len(message.response_ids) or int(message.timings.get("completion_tokens", 0)),
             timings={name: seconds for name, seconds in message.timings.items() if not name.endswith("_tokens")},
             example_of=self._example_of(message, chat) if by == "person" else None,
+            hints_removed=len(message.hint_ids) - len(hints),
         )
 
     def _example_of(self, message: StoredMessage, chat: Chat) -> Teaching | None:

@@ -239,6 +239,29 @@ async def test_letters_behind_the_one_that_asks_for_words_on_a_page_are_those_wo
         await until(pilot, lambda: [hint.text for hint in scripted.hints.list()] == ["be brief"])
 
 
+async def test_letters_behind_a_command_that_asks_for_words_are_those_words(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await say(pilot, app, "hello", until)
+        in_one_go(app, "/rename", "enter")
+        in_one_go(app, "Snow", "enter")
+        in_one_go(app, "and on")
+        await until(pilot, lambda: scripted.chat(app.main.chat_id).title == "helloSnow")
+        await until(pilot, lambda: app.main.composer.text == "and on")
+
+
+async def test_letters_behind_a_message_and_behind_a_command_that_opens_nothing_stay_in_the_field(
+    app: ClawApp, scripted: Any, until: Until
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, app.main._ready.is_set)
+        in_one_go(app, "hello", "enter")
+        in_one_go(app, "/good", "enter")
+        in_one_go(app, "and on")
+        await until(pilot, lambda: app.main.composer.text == "and on" and not app.main.sending)
+
+
 @pytest.mark.parametrize("arrow", ["up", "k"])
 async def test_a_letter_right_behind_an_arrow_is_meant_for_where_that_goes(
     app: ClawApp, until: Until, arrow: str

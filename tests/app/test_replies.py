@@ -175,6 +175,10 @@ async def test_why_shows_what_stood_behind_the_reply_and_switches_a_hint_off(
         await until(pilot, lambda: [one.id for one in scripted.hints.list()] == [hint.id])
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
+        scripted.hints.remove(hint.id)
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, WhyScreen))
+        assert "1 hint of yours stood in the prompt   1 was removed since" in drawing.text(app)
 
 
 async def test_the_judges_mark_says_why_and_a_thumb_overrules_it(app: ClawApp, scripted: Any, until: Until) -> None:

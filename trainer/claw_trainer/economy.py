@@ -7,16 +7,15 @@ kept (gradient checkpointing), then base weights as they are in the file, dequan
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import torch
 
+from claw_local import heap
 from claw_local.adapters.gguf import MODULES
 from claw_local.engine.gguf_file import GgufHeader
 from claw_local.errors import ClawError, LearnError
@@ -227,8 +226,4 @@ def give_back() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    if sys.platform == "linux":
-        try:
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
-        except (OSError, AttributeError):
-            return
+    heap.give_back()

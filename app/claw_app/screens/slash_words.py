@@ -19,6 +19,7 @@ from textual.screen import Screen
 from claw_local.errors import ClawError, UsageError
 from claw_local.language import N_, _
 
+from ..commands import meant
 from ..text import one_line
 from ..widgets.completion import Offer, best
 from ..widgets.completion_files import find
@@ -109,8 +110,6 @@ class SlashWords(Screen[None]):
         self.run_worker(self._offer_words(event), group="completing", exclusive=True)
 
     async def _offer_words(self, event: Composer.Completing) -> None:
-        from .typing import meant
-
         command = meant(event.name)
         offers = await self._offers(command.action, event.words) if command is not None else []
         self.composer.offer_words(event.typed, offers)

@@ -20,7 +20,7 @@ from textual.screen import Screen
 from claw_local.errors import UsageError
 from claw_local.language import _
 
-from ..commands import ALIASES, COMMANDS, Command, slash_commands
+from ..commands import meant
 from ..text import clean, one_line
 from ..widgets.composer import Composer
 
@@ -242,13 +242,3 @@ def run_editor(command: list[str]) -> int:
         return subprocess.run(command, check=False).returncode
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def meant(name: str) -> Command | None:
-    """The command of this name, or the first whose name begins so."""
-    name = ALIASES.get(name.lower(), name)
-    exact = next((command for command in COMMANDS if command.slash == name.lower()), None)
-    first = next(iter(slash_commands(name)), None)
-    if exact is None and first is not None and name and first.slash.startswith(name.lower()):
-        return first
-    return exact

@@ -74,19 +74,17 @@ class WhyScreen(ModalScreen[None]):
                         yield Static(Content(words), classes="value")
 
     def _heading(self) -> Content:
-        if not self._hints:
+        gone = self._why.hints_removed
+        stood = len(self._hints) + gone
+        if not stood:
             return Content.styled(_("No hint of yours stood in the prompt beside what this chat says."), "$quiet")
-        return Content.assemble(
-            (
-                ngettext(
-                    "{number} hint of yours stood in the prompt",
-                    "{number} hints of yours stood in the prompt",
-                    len(self._hints),
-                ),
-                "bold",
-            ),
-            ("   " + _("Space switches one off or on"), "$quiet"),
+        said = ngettext(
+            "{number} hint of yours stood in the prompt", "{number} hints of yours stood in the prompt", stood
         )
+        removed = ngettext("{number} was removed since", "{number} were removed since", gone)
+        keys = _("Space switches one off or on")
+        notes = [note for note, there in ((removed, gone), (keys, self._hints)) if there]
+        return Content.assemble((said, "bold"), ("   " + " · ".join(notes), "$quiet"))
 
     @staticmethod
     def _option(hint: Hint) -> Option:

@@ -12,6 +12,7 @@ from textual.message import Message
 
 from claw_local.language import _
 
+from ..commands import MOVING, meant
 from ..text import clean
 from ..words import PLACEHOLDER, SENDS
 from .chips import PASTED, is_long
@@ -79,6 +80,8 @@ class Composer(CompletingArea):
         self._draft = ""
         self._shown = ""
         self._warned_of = ""
+        self.moved = False
+        """Whether the last Enter was a command that opens a page, or moves the focus."""
 
     def on_mount(self) -> None:
         self.border_subtitle = _(SENDS)
@@ -213,6 +216,7 @@ class Composer(CompletingArea):
     def action_send(self) -> None:
         """Offer the text to whoever listens: a message, or a command after a slash (two slashes send one)."""
         text = self.text.strip()
+        self.moved = False
         if not text:
             return
         name, _, words = text[1:].partition(" ")
@@ -222,6 +226,8 @@ class Composer(CompletingArea):
                 name = chosen.command.slash
             elif chosen is not None and chosen.word and self._walked:
                 words, value = chosen.word, chosen.value
+            command = meant(name)
+            self.moved = command is not None and command.action in MOVING
             self.post_message(self.Commanded(name, words.strip(), value, self.text))
         elif tokens := [] if text.startswith("/") else tokens_in(self.text):
             self.run_worker(self._send_unless_files(tokens), group="sending", exclusive=True)
