@@ -35,9 +35,25 @@ def problem(key: str, value: Any) -> str:
         return ""
     if key in ("openai.url", "ollama.url") and not is_address(value):
         return _("it is no address like http://127.0.0.1:11434")
+    if key in ("model.path", "judge.model"):
+        return _no_model(value)
     if key == "learning.accelerate" and not _is_file(value):
         return _("there is no such file; `accelerate config` writes one")
     return ""
+
+
+def _no_model(name: str) -> str:
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix.strip().lower() in ("ollama", "openai"):
+        return "" if rest.strip() else _("it names no model of that server; `claw-local models list` shows them")
+    if not _is_file(name):
+        return _("there is no such file; `claw-local models list` shows the models there are")
+    try:
+        with Path(name).expanduser().open("rb") as file:
+            gguf = file.read(4) == b"GGUF"
+    except OSError as error:
+        return _("it cannot be read ({reason})", reason=error.strerror or error)
+    return "" if gguf else _("it is no GGUF file; `claw-local models list` shows the models there are")
 
 
 def _is_file(path: str) -> bool:

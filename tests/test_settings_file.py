@@ -17,9 +17,9 @@ def test_a_value_is_written_typed_and_read_back(home: Paths) -> None:
     done = settings_file.set_value(home, "sampling.temperature", "0.25")
     assert (done.value, done.origin, done.default) == (0.25, "file", 0.7)
     settings_file.set_value(home, "memory.enabled", "false")
-    settings_file.set_value(home, "model.path", "model.gguf")
+    settings_file.set_value(home, "model.path", "openai:local")
     loaded = load(home)
-    assert (loaded.sampling.temperature, loaded.memory.enabled, loaded.model.path) == (0.25, False, "model.gguf")
+    assert (loaded.sampling.temperature, loaded.memory.enabled, loaded.model.path) == (0.25, False, "openai:local")
     assert tomllib.loads(home.settings.read_text())["memory"] == {"enabled": False}
 
 
@@ -35,8 +35,25 @@ def test_comments_and_order_stay(home: Paths) -> None:
 
 
 def test_a_number_as_text_stays_text_where_text_is_wanted(home: Paths) -> None:
-    settings_file.set_value(home, "model.path", "7")
-    assert load(home).model.path == "7"
+    settings_file.set_value(home, "app.theme", "7")
+    assert load(home).app.theme == "7"
+
+
+def test_a_model_is_a_gguf_file_that_is_there_or_one_of_a_server(home: Paths, tmp_path: Path) -> None:
+    for name, begin in (("good.gguf", b"GGUF\x03"), ("bad.gguf", b"# read me")):
+        (tmp_path / name).write_bytes(begin)
+    for key in ("model.path", "judge.model"):
+        for value in (str(tmp_path / "good.gguf"), "ollama:llama3.2", "openai:local", ""):
+            settings_file.set_value(home, key, value)
+        for value, word in (
+            ("openai:", "names no model"),
+            ("Ollama: ", "names no model"),
+            (str(tmp_path / "bad.gguf"), "no GGUF file"),
+            (str(tmp_path), "no such file"),
+            ("nonsense", "no such file"),
+        ):
+            with pytest.raises(UsageError, match=word):
+                settings_file.set_value(home, key, value)
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,12 @@ class Fall:
 
 
 def live_scores(store: Store, record: AdapterRecord) -> tuple[list[int], list[int]]:
-    """Scores of the newest replies that were reacted to: of other adapters before, and of this one, oldest first."""
+    """Scores of the newest replies that were reacted to: of other adapters before, and of this one, oldest first. What
+    a tool returned is no reaction: a command that fails says more of the machine than of who asked for it."""
 
     def scores(message_ids: Sequence[int]) -> list[int]:
-        found = [combine(signals)[0] for signals in store.signals.of(message_ids).values()]
+        all_signals = store.signals.of(message_ids).values()
+        found = [combine([one for one in signals if one.source != "tool"])[0] for signals in all_signals]
         return [score for score in found if score is not None]
 
     mine = store.signals.last_judged(record.model_sha256, record.id, limit=WINDOW)

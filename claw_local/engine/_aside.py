@@ -38,6 +38,7 @@ class Aside:
             least=least,
             most=max(least, machine.limit),
             purpose="judge",
+            larger=machine.may_be_larger,
         )
 
     def next_logits(self, token_ids: Sequence[int], cancel: threading.Event | None) -> Logits:

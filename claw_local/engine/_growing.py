@@ -22,6 +22,7 @@ class GrowingContext:
         free: frees one.
         least, most: smallest and largest room, in tokens.
         purpose: what it is for, as in "the text to ...".
+        larger: whether a setting can make `most` larger.
     """
 
     def __init__(
@@ -32,12 +33,13 @@ class GrowingContext:
         least: int,
         most: int,
         purpose: str,
+        larger: bool,
     ) -> None:
         self._make = make
         self._free = free
         self._least = least
         self._most = most
-        self._purpose = purpose
+        self._purpose, self._larger = purpose, larger
         self._room = 0
         self._context: NativeContext | None = None
 
@@ -52,6 +54,14 @@ class GrowingContext:
                 _(
                     "The text to {purpose} has {count} tokens, and there is room for {most}. Shorten it, or set a "
                     "larger model.context.",
+                    purpose=self._purpose,
+                    count=count,
+                    most=self._most,
+                )
+                if self._larger
+                else _(
+                    "The text to {purpose} has {count} tokens, and this model was made for no more than {most}. "
+                    "Shorten it, or use another model.",
                     purpose=self._purpose,
                     count=count,
                     most=self._most,

@@ -102,6 +102,11 @@ class Machine:
         with self._lock:
             self.free_context(context)
 
+    @property
+    def may_be_larger(self) -> bool:
+        """Whether the model was made for longer texts than fit here now."""
+        return self.limit < self.trained or not self.model.trained_context
+
     def begin(self, prompt_ids: Sequence[int], sampling: Sampling, seed: int | None) -> Generation:
         """A reply of which nothing is written yet.
 
@@ -121,7 +126,7 @@ class Machine:
                     count=len(prompt_ids),
                     limit=self.limit,
                 )
-                if self.limit < self.trained or not self.model.trained_context
+                if self.may_be_larger
                 else _(
                     "The prompt of {count} tokens fills the context of {limit}, and this model was made for no longer "
                     "texts. Shorten the chat, or use another model.",

@@ -34,6 +34,7 @@ class Scoring:
             least=least,
             most=max(least, machine.limit),
             purpose="score",
+            larger=machine.may_be_larger,
         )
 
     def logits(self, token_ids: Sequence[int], start: int, adapters: Adapters) -> Logits:

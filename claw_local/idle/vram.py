@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import extras
 from ..adapters.gguf import MODULES
 from ..engine.gguf_file import GgufHeader
 from ..engine.models import kv_bytes
@@ -148,12 +149,13 @@ def card_of(device: str, cards: list[gpu.Card]) -> gpu.Card | None:
 def trains_on(settings: Settings, header: GgufHeader | None) -> str:
     """What a run that starts now would compute on, and why, in words; they begin with `NOTHING` where it would fail."""
     device = settings.learning.device
+    if _torch() is None:
+        return _("nothing: what trains is not installed ({command})", command=extras.to_type("learn"))
     if device == "cpu":
         return _("the processor (learning.device is cpu)")
     instead = _("the processor") if device == "auto" else _("nothing (learning.device is {device})", device=device)
     if not torch_has_cuda():
-        why = _("torch was built without CUDA") if _torch() is not None else _("torch is not installed")
-        return f"{instead}: {why}"
+        return f"{instead}: " + _("torch was built without CUDA")
     try:
         cards = gpu.cards()
     except ClawError as error:

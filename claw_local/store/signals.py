@@ -130,13 +130,14 @@ class Signals:
             return [int(row[0]) for row in db.execute(query, [limit]).fetchall()][::-1]
 
     def last_judged(self, model_sha256: str, adapter_id: int, *, others: bool = False, limit: int = 40) -> list[int]:
-        """Ids of the newest main-line replies that have a signal and were written by this adapter (0: the base) on this
-        model, or with `others` by any other one; oldest first."""
+        """Ids of the newest main-line replies that somebody reacted to (a tool's outcome is none) and that this adapter
+        (0: the base) wrote on this model, or with `others` any other one; oldest first."""
         query = f"""
             select id from messages
             where role = 'assistant' and turn_type = 'main' and state = 'done' and model_sha256 = ?
             and adapter_id {"!=" if others else "="} ?
-            and exists (select 1 from signals where message_id = messages.id and signals.state = 'active')
+            and exists (select 1 from signals where message_id = messages.id and signals.state = 'active'
+                        and signals.source != 'tool')
             and chat_id not in ({_DELETED})
             order by id desc limit ?
         """

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from claw_local.adapters.watch import WINDOW, fallen
+from claw_local.adapters.watch import WINDOW, fallen, live_scores
+from claw_local.paths import Paths
+from claw_local.store import Store
 
 
 def test_a_clear_fall_is_seen() -> None:
@@ -36,3 +38,19 @@ def test_equal_adapters_are_seldom_rolled_back() -> None:
         for _ in range(200)
     )
     assert wrong <= 16  # 5% of 200, and a little
+
+
+def test_what_a_tool_returned_is_no_reaction(home: Paths) -> None:
+    store, model = Store(home), "a" * 64
+    record = store.adapters.add(parent_id=0, model_sha256=model, architecture="llama")
+    chat, replies = store.chats.create().id, []
+    for adapter in (0, 0, record.id, record.id):
+        replies.append(store.messages.add(chat, "assistant", "Done.", parent_id=None))
+        store.messages.describe(replies[-1], model="m", model_sha256=model, adapter_id=adapter)
+    store.signals.add(replies[0], "tool", -1)
+    store.signals.add(replies[1], "tool", -1)
+    store.signals.add(replies[1], "judge", 1)
+    store.signals.add(replies[2], "tool", -1)
+    store.signals.add(replies[3], "thumb", 1)
+    assert live_scores(store, record) == ([1], [1])
+    store.close()

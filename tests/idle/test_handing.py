@@ -271,7 +271,10 @@ def test_what_learns_is_named_in_words(smi: Card, monkeypatch: pytest.MonkeyPatc
     smi.set_free(500 * MIB)
     assert "has too little memory free for the" in words("auto")
     monkeypatch.setattr(vram, "torch_has_cuda", lambda: False)
-    assert words("auto").startswith("the processor: torch")
+    assert words("auto") == "the processor: torch was built without CUDA"
+    monkeypatch.setattr(vram, "_torch", lambda: None)
+    for device in ("auto", "cpu", "cuda:0"):
+        assert words(device).startswith("nothing: what trains is not installed (")
 
 
 @pytest.mark.parametrize(("written", "expected"), [("'12.8'", True), ("None", False)])
