@@ -280,10 +280,10 @@ def key_names(command: Command) -> str:
 MOVING = {
     *("new_chat", "toggle_chats", "search_chats", "filter_chats", "rename_chat", "choose_model", "chat_settings"),
     *("workspace", "delete_chat", "forget_chat", "forget_message", "export_chat", "new_incognito", "undo_delete"),
-    *("stop", "hint", "edit", "why", "compare", "learning_view", "learn_now", "attach_file"),
+    *("stop", "good", "bad", "hint", "edit", "why", "compare", "learning_view", "learn_now", "attach_file"),
     *("app.help", "app.change_theme"),
 }
-"""What opens a page or moves the focus: the next key is meant for where that goes, and waits for it."""
+"""What opens a page or moves the focus, if only now and then: the next key is meant for where that goes, and waits for it."""
 MOVING_KEYS = {
     *(
         key

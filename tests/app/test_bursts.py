@@ -17,7 +17,9 @@ from claw_app.widgets.bubbles import Bubble
 from claw_app.widgets.editor import Editor
 from tests.app.driving import Until, in_one_go, say, shown
 
-STAYING = {"toggle_chats", "new_chat", "delete_chat", "new_incognito", "undo_delete", "stop", "learn_now"}
+STAYING = {
+    *("toggle_chats", "new_chat", "delete_chat", "new_incognito", "undo_delete", "stop", "learn_now", "good", "bad")
+}
 """Of what moves the focus: what goes to the field, opens something only now and then, or sends writing back there."""
 KINDS: dict[str, Kind] = {"r": "changes", "d": "changes", "j": "harmless", "w": "harmless"}
 

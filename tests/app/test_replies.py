@@ -17,7 +17,7 @@ from claw_app.widgets.editor import Editor
 from claw_local.errors import EngineError
 from claw_local.signals.turns import combine
 from tests.app import drawing
-from tests.app.driving import Until, foot, said, say, shown
+from tests.app.driving import Until, foot, in_one_go, said, say, shown
 
 
 async def test_asking_again_begins_a_branch_and_the_arrows_walk_between_versions(
@@ -364,6 +364,18 @@ async def test_the_same_thumb_again_takes_it_back(app: ClawApp, scripted: Any, u
         assert [one.source for one in scripted.signals([bubble.message_id])[bubble.message_id]] == ["judge"]
         await pilot.press("ctrl+b")
         await until(pilot, lambda: bubble.thumb == "▼")
+
+
+async def test_it_is_asked_once_whether_a_mark_with_a_hint_is_taken_back(app: ClawApp, until: Until) -> None:
+    async with app.run_test() as pilot:
+        bubble = await say(pilot, app, "hello", until)
+        app.main.composer.text = "/hint Be brief"
+        await pilot.press("enter")
+        await until(pilot, lambda: bubble.hint == "Be brief")
+        in_one_go(app, "", "ctrl+b", "ctrl+b")
+        await until(pilot, lambda: isinstance(app.screen, Confirm) and not app.gate.shut)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
 
 
 async def test_a_mark_with_a_hint_is_taken_back_after_a_question(app: ClawApp, scripted: Any, until: Until) -> None:
