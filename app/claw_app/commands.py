@@ -283,7 +283,7 @@ MOVING = {
     *("stop", "good", "bad", "hint", "edit", "why", "compare", "learning_view", "learn_now", "attach_file"),
     *("app.help", "app.change_theme"),
 }
-"""What opens a page or moves the focus, if only now and then: the next key is meant for where that goes, and waits for it."""
+"""What opens a page or moves the focus, be it now and then: the next key is meant for where that goes, and waits."""
 MOVING_KEYS = {
     *(
         key
