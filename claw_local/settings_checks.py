@@ -25,31 +25,35 @@ def is_address(url: str) -> bool:
     return fine and _UNSEEN.search(url) is None
 
 
-def problem(key: str, value: Any) -> str:
+def problem(key: str, value: Any, models: Path) -> str:
     """What speaks against a value of a setting, to follow a colon; "" if nothing does.
 
     Args:
-        key: as in `openai.url`. value: as its field takes it; empty text always does.
+        key: as in `openai.url`. value: as its field takes it; empty text always does. models: the folder of models,
+            whose files go by their names alone.
     """
     if not value or not isinstance(value, str):
         return ""
     if key in ("openai.url", "ollama.url") and not is_address(value):
         return _("it is no address like http://127.0.0.1:11434")
     if key in ("model.path", "judge.model"):
-        return _no_model(value)
+        return _no_model(value, models)
     if key == "learning.accelerate" and not _is_file(value):
         return _("there is no such file; `accelerate config` writes one")
     return ""
 
 
-def _no_model(name: str) -> str:
+def _no_model(name: str, models: Path) -> str:
     prefix, colon, rest = name.partition(":")
     if colon and prefix.strip().lower() in ("ollama", "openai"):
         return "" if rest.strip() else _("it names no model of that server; `claw-local models list` shows them")
-    if not _is_file(name):
-        return _("there is no such file; `claw-local models list` shows the models there are")
+    path = next((path for path in (name, str(models / name)) if _is_file(path)), None)
+    if path is None:  # It may be a name that the list of models has.
+        is_path = any(sign in name for sign in "/\\") or name.lower().endswith(".gguf")
+        missing = _("there is no such file; `claw-local models list` shows the models there are")
+        return missing if is_path else ""
     try:
-        with Path(name).expanduser().open("rb") as file:
+        with Path(path).expanduser().open("rb") as file:
             gguf = file.read(4) == b"GGUF"
     except OSError as error:
         return _("it cannot be read ({reason})", reason=error.strerror or error)

@@ -89,7 +89,7 @@ def set_value(paths: Paths, key: str, value: Any) -> Setting:
     document = _document(paths)
     table = _table(paths, document, section)
     checked = _checked(section, name, value, dict(table.unwrap()) if table is not None else {})
-    if against := settings_checks.problem(key, checked):
+    if against := settings_checks.problem(key, checked, paths.models):
         raise UsageError(_("{key} cannot be {value}: {reason}.", key=key, value=_told(value), reason=against))
     if table is None:
         document[section] = {}

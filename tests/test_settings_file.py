@@ -42,15 +42,18 @@ def test_a_number_as_text_stays_text_where_text_is_wanted(home: Paths) -> None:
 def test_a_model_is_a_gguf_file_that_is_there_or_one_of_a_server(home: Paths, tmp_path: Path) -> None:
     for name, begin in (("good.gguf", b"GGUF\x03"), ("bad.gguf", b"# read me")):
         (tmp_path / name).write_bytes(begin)
+    home.models.mkdir(parents=True)
+    (home.models / "kept.gguf").write_bytes(b"GGUF")
     for key in ("model.path", "judge.model"):
-        for value in (str(tmp_path / "good.gguf"), "ollama:llama3.2", "openai:local", ""):
+        for value in ("kept.gguf", "embedded", str(tmp_path / "good.gguf"), "ollama:llama3.2", "openai:local", ""):
             settings_file.set_value(home, key, value)
         for value, word in (
             ("openai:", "names no model"),
             ("Ollama: ", "names no model"),
             (str(tmp_path / "bad.gguf"), "no GGUF file"),
             (str(tmp_path), "no such file"),
-            ("nonsense", "no such file"),
+            ("nonsense.gguf", "no such file"),
+            ("models/nonsense", "no such file"),
         ):
             with pytest.raises(UsageError, match=word):
                 settings_file.set_value(home, key, value)

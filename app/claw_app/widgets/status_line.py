@@ -98,7 +98,7 @@ def _learns(state: LearnStatus) -> bool:
     return state.enabled and not state.held
 
 
-_NOTHING, _LESSONS, _HINTS, _RUN, _NAME, _SWITCH, _LEVELS = range(1, 8)
+_NOTHING, _HINTS, _LESSONS, _RUN, _NAME, _SWITCH, _LEVELS = range(1, 8)
 """What is shortened, in this order, until the line fits."""
 
 
